@@ -1,0 +1,30 @@
+# The front door: `make` lists what it can do. CMake does the building, see CMakePresets.json.
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build test bench fuzz clean format
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+deps: ## Install the packages that building and testing need
+	@scripts/install-deps
+
+build: deps ## Build everything, optimised, into build/release
+	@cmake --preset release
+	@cmake --build --preset release
+
+test: ## Run every test: release, ASan and UBSan, TSan, fuzzers, tidy
+	@scripts/run-tests
+
+bench: build ## Run the engine's benchmark
+	@build/release/bench/bench_engine
+
+fuzz: ## Run the fuzzers only; FUZZ_SECONDS=600 makes it longer
+	@TINE_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) scripts/run-tests fuzz
+
+clean: ## Remove everything that was built
+	@rm -rf build
+
+format: ## Lay out all C files with clang-format
+	@find bench client proto server tests -name '*.[ch]' -not -path '*/golden/*' \
+		-exec clang-format -i {} +

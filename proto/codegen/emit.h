@@ -1,0 +1,17 @@
+// The emitters: each writes one kind of generated file from the model.
+
+#pragma once
+
+#include "model.h"
+
+void emit_names(const Model *model, FILE *out);
+void emit_dispatch_header(const Model *model, FILE *out);
+void emit_dispatch_source(const Model *model, FILE *out);
+void emit_calls_header(const Model *model, FILE *out);
+void emit_calls_source(const Model *model, FILE *out);
+void emit_descriptor_set_header(const Model *model, FILE *out);
+void emit_descriptor_set_source(const Model *model, FILE *out);
+
+// What several files have in common: their first line, and the includes of protobuf-c's headers.
+void emit_heading(const Model *model, FILE *out);
+void emit_includes(const Model *model, FILE *out);

@@ -1,0 +1,57 @@
+// tine_calls: the C client's typed calls. They show protobuf-c's full names: a public header must
+// not claim names as plain as `Session`.
+
+#include "emit.h"
+
+static void emit_signature(const Rpc *rpc, FILE *out);
+
+void emit_calls_header(const Model *model, FILE *out)
+{
+    emit_heading(model, out);
+    fputs(
+        "\n// One function a call. Each returns the gRPC code, 0 when all went well; then\n"
+        "// `*out_response` is the caller's, who frees it with protobuf_c_message_free_unpacked.\n"
+        "// Otherwise it is left as it was. `options` may be NULL.\n\n"
+        "#pragma once\n\n"
+        "#include \"tine.h\"\n\n",
+        out);
+    emit_includes(model, out);
+    fputs("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n", out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        const Rpc *rpc = &model->rpcs[i];
+        fprintf(out, "\n// %s%s%s\n", rpc->method, rpc->summary ? ": " : ".",
+                rpc->summary ? rpc->summary : "");
+        emit_signature(rpc, out);
+        fputs(";\n", out);
+    }
+    fputs("\n#ifdef __cplusplus\n}\n#endif\n", out);
+}
+
+void emit_calls_source(const Model *model, FILE *out)
+{
+    emit_heading(model, out);
+    fputs("\n#include \"tine_calls.h\"\n", out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        const Rpc *rpc = &model->rpcs[i];
+        fputs("\n", out);
+        emit_signature(rpc, out);
+        fprintf(out,
+                "\n{\n"
+                "    ProtobufCMessage *response = NULL;\n"
+                "    int code = tine_call(tine, options, \"%s\", &request->base,\n"
+                "        &%s__descriptor, &response);\n"
+                "    if (code == 0) *out_response = (%s *)response;\n"
+                "    return code;\n"
+                "}\n",
+                rpc->path, rpc->response->full.lower, rpc->response->full.type);
+    }
+}
+
+static void emit_signature(const Rpc *rpc, FILE *out)
+{
+    fprintf(out,
+            "int tine_%s(Tine *tine, const TineCallOptions *options,\n"
+            "    const %s *request,\n"
+            "    %s **out_response)",
+            rpc->name.lower, rpc->request->full.type, rpc->response->full.type);
+}

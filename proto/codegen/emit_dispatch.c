@@ -1,0 +1,131 @@
+// dispatch_table: the server's rows, one a call. Each points at typed thunks, and these at
+// functions that somebody must have written: a call without a handler does not link.
+
+#include "emit.h"
+
+static void emit_declarations(const Rpc *rpc, FILE *out);
+static void emit_thunks(const Rpc *rpc, FILE *out);
+static void emit_row(const Rpc *rpc, FILE *out);
+
+void emit_dispatch_header(const Model *model, FILE *out)
+{
+    emit_heading(model, out);
+    fputs("\n// The calls that the server answers, and the functions that its handlers define.\n\n"
+          "#pragma once\n\n"
+          "#include \"base/error.h\"\n"
+          "#include \"names.h\"\n\n"
+          "#include <stdbool.h>\n"
+          "#include <stddef.h>\n\n"
+          "typedef struct Call Call;\n\n"
+          "typedef struct Method {\n"
+          "    const char *path; // as gRPC spells it: \"/package.Service/Name\"\n"
+          "    size_t path_bytes;\n"
+          "    const char *name;\n"
+          "    bool is_write;\n"
+          "    const ProtobufCMessageDescriptor *request;\n"
+          "    const ProtobufCMessageDescriptor *response;\n"
+          "    // What needs no store; may fill in defaults. NULL for reads.\n"
+          "    Error (*check)(Call *call, ProtobufCMessage *request);\n"
+          "    Error (*run)(Call *call, const ProtobufCMessage *request, "
+          "ProtobufCMessage *response);\n"
+          "} Method;\n\n"
+          "// The rows of METHODS, which are sorted by path.\n"
+          "enum MethodIndex {\n",
+          out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        fprintf(out, "    METHOD_%s,\n", model->rpcs[i].name.upper);
+    }
+    fputs("    METHOD_COUNT\n"
+          "};\n\n"
+          "extern const Method METHODS[METHOD_COUNT];\n\n"
+          "// NULL when there is no method with this path.\n"
+          "const Method *method_find(const char *path, size_t path_bytes);\n",
+          out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        emit_declarations(&model->rpcs[i], out);
+    }
+}
+
+void emit_dispatch_source(const Model *model, FILE *out)
+{
+    emit_heading(model, out);
+    fputs("\n#include \"dispatch_table.h\"\n\n"
+          "#include <string.h>\n",
+          out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        emit_thunks(&model->rpcs[i], out);
+    }
+    fputs("\nconst Method METHODS[METHOD_COUNT] = {\n", out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        emit_row(&model->rpcs[i], out);
+    }
+    fputs("};\n\n"
+          "const Method *method_find(const char *path, size_t path_bytes)\n"
+          "{\n"
+          "    size_t first = 0;\n"
+          "    size_t end = METHOD_COUNT;\n"
+          "    while (first < end) {\n"
+          "        size_t middle = first + (end - first) / 2;\n"
+          "        const Method *method = &METHODS[middle];\n"
+          "        bool is_longer = path_bytes > method->path_bytes;\n"
+          "        size_t common = is_longer ? method->path_bytes : path_bytes;\n"
+          "        int order = memcmp(path, method->path, common);\n"
+          "        if (order == 0 && path_bytes == method->path_bytes) return method;\n"
+          "        if (order > 0 || (order == 0 && is_longer)) {\n"
+          "            first = middle + 1;\n"
+          "        } else {\n"
+          "            end = middle;\n"
+          "        }\n"
+          "    }\n"
+          "    return NULL;\n"
+          "}\n",
+          out);
+}
+
+static void emit_declarations(const Rpc *rpc, FILE *out)
+{
+    fprintf(out, "\n// %s%s%s\n", rpc->method, rpc->summary ? ": " : ".",
+            rpc->summary ? rpc->summary : "");
+    fprintf(out,
+            "MUST_USE Error handle_%s(Call *call, const %s *request,\n"
+            "    %s *response);\n",
+            rpc->name.lower, rpc->request->alias.type, rpc->response->alias.type);
+    if (rpc->is_write) {
+        fprintf(out, "MUST_USE Error check_%s(Call *call, %s *request);\n", rpc->name.lower,
+                rpc->request->alias.type);
+    }
+}
+
+static void emit_thunks(const Rpc *rpc, FILE *out)
+{
+    if (rpc->is_write) {
+        fprintf(out,
+                "\nstatic Error thunk_check_%s(Call *call, ProtobufCMessage *request)\n"
+                "{\n"
+                "    return check_%s(call, (%s *)request);\n"
+                "}\n",
+                rpc->name.lower, rpc->name.lower, rpc->request->alias.type);
+    }
+    fprintf(out,
+            "\nstatic Error thunk_run_%s(Call *call, const ProtobufCMessage *request,\n"
+            "    ProtobufCMessage *response)\n"
+            "{\n"
+            "    return handle_%s(call, (const %s *)request,\n"
+            "        (%s *)response);\n"
+            "}\n",
+            rpc->name.lower, rpc->name.lower, rpc->request->alias.type, rpc->response->alias.type);
+}
+
+static void emit_row(const Rpc *rpc, FILE *out)
+{
+    fprintf(out, "    [METHOD_%s] = {\n", rpc->name.upper);
+    fprintf(out, "        .path = \"%s\",\n", rpc->path);
+    fprintf(out, "        .path_bytes = sizeof \"%s\" - 1,\n", rpc->path);
+    fprintf(out, "        .name = \"%s\",\n", rpc->method);
+    fprintf(out, "        .is_write = %s,\n", rpc->is_write ? "true" : "false");
+    fprintf(out, "        .request = &%s__descriptor,\n", rpc->request->alias.lower);
+    fprintf(out, "        .response = &%s__descriptor,\n", rpc->response->alias.lower);
+    if (rpc->is_write) fprintf(out, "        .check = thunk_check_%s,\n", rpc->name.lower);
+    fprintf(out, "        .run = thunk_run_%s,\n", rpc->name.lower);
+    fputs("    },\n", out);
+}

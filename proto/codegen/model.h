@@ -1,0 +1,74 @@
+// The model: what the emitters need to know about one service and the types of its package, with
+// every C name worked out.
+
+#pragma once
+
+#include <google/protobuf/descriptor.pb-c.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { RENAME_COUNT_MAX = 32 };
+
+typedef struct Rename {
+    const char *from; // relative to the package: "Error", "Part.Text"
+    const char *to;
+    bool is_used;
+} Rename;
+
+typedef struct Options {
+    const char *descriptor_set_path;
+    const char *service; // "tine.v1.StoreService"
+    const char *out_directory;
+    Rename renames[RENAME_COUNT_MAX];
+    size_t rename_count;
+} Options;
+
+typedef Google__Protobuf__FileDescriptorSet FileSet;
+typedef Google__Protobuf__FileDescriptorProto File;
+typedef Google__Protobuf__DescriptorProto MessageDescriptor;
+typedef Google__Protobuf__EnumDescriptorProto EnumDescriptor;
+
+// The three spellings of one C name: RenameSession, rename_session, RENAME_SESSION.
+typedef struct Name {
+    char *type;
+    char *lower;
+    char *upper;
+} Name;
+
+typedef struct Type {
+    char *proto_name;                 // "tine.v1.Part.Text"
+    char *alias_path;                 // the alias, still with dots: "Part.Text"
+    Name full;                        // protobuf-c's: Tine__V1__Part__Text
+    Name alias;                       // ours: Part__Text
+    const MessageDescriptor *message; // NULL for an enum
+    const EnumDescriptor *enumeration;
+} Type;
+
+typedef struct Rpc {
+    char *path;         // "/tine.v1.StoreService/RenameSession"
+    const char *method; // "RenameSession"
+    char *summary;      // the first sentence of its comment, or NULL
+    Name name;
+    const Type *request;
+    const Type *response;
+    bool is_write;
+} Rpc;
+
+typedef struct Model {
+    FileSet *files; // without comments
+    const char *service;
+    char *package;
+    Type *types; // of the service's package, in the order of the files
+    size_t type_count;
+    Rpc *rpcs; // without the streaming ones, sorted by path
+    size_t rpc_count;
+} Model;
+
+// Reads the descriptor set and builds the model. On failure says why on stderr and returns false.
+// `model` must be closed either way; it borrows from `options`.
+bool model_open(Model *model, Options *options);
+void model_close(Model *model);
+
+// Whether the file belongs to the service's package.
+bool model_has_file(const Model *model, const File *file);

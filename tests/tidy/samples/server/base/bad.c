@@ -1,0 +1,167 @@
+// A sample for tests/tidy/tidy: every rule that one file can break. "ä" is one column.
+
+#include "base/error.h"
+#include "kv/kv.h"
+#include <lmdb.h>
+
+// strcpy( in a comment is no call, and neither is sprintf("gets(") in a string.
+static const char TEXT[] = "strcpy(a, \"b\"); goto end;";
+
+/* Nor is
+   strcat(a, b); in a long comment. */
+static void copy(char *to, const char *from)
+{
+    strcpy(to, from);
+    my_strcpy(to, from);
+    snprintf(to, 1, "%s", from); // TODO: say how long
+    if (*to) goto end; // '"' strcat(
+    sprintf (to, "'");
+end:
+    ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää
+    äääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää
+}
+
+static void is_just_short_enough(void)
+{
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+}
+
+static void is_too_long(void)
+{
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+    step();
+}

@@ -1,0 +1,5 @@
+// A sample for tests/tidy/tidy: a layer may know itself and those below it.
+
+#include "base/error.h"
+#include "kv/kv.h"
+#include "store/store.h"
