@@ -1,0 +1,88 @@
+// Limits: every queue, string, page and wait that a caller can make grow has its maximum here, is
+// documented in store.proto where a caller meets it, and is tested at it and one past it.
+
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    // Requests and replies.
+    REQUEST_BYTES_MAX = 16 * 1024 * 1024,
+    PAGE_BYTES_DEFAULT = 768 * 1024, // the whole reply; mangos stops reading at 1 MiB by default
+    PAGE_BYTES_MAX = 16 * 1024 * 1024,
+    PAGE_RESERVE_BYTES = 512,            // of a page, for the envelope and the cursor
+    RUN_BUDGET_BYTES = 256 * 1024 * 1024, // what a handler may use of the arena
+    DECODE_BUDGET_BYTES_MIN = 64 * 1024,   // the arena of a small request
+    DECODE_BUDGET_FACTOR = 4,              // decoded bytes allowed per request byte …
+    DECODE_BUDGET_EXTRA_BYTES = 1024 * 1024, // … and on top
+    OPERATION_ID_BYTES_MAX = 64,
+    METHOD_BYTES_MAX = 128,
+    TRACEPARENT_BYTES_MAX = 128,
+    TOKEN_BYTES_MAX = 256,
+    CURSOR_BYTES_MAX = 256,
+    WAIT_MS_MAX = 60 * 1000,
+    WAITING_CALLS_MAX = 256,
+
+    // Strings by use. A field not named in rpc/field_limits.c has STRING_BYTES_MAX.
+    STRING_BYTES_MAX = 256,         // names, ids, roles, types
+    SLUG_BYTES_MAX = 128,
+    TITLE_BYTES_MAX = 1024,
+    PATH_BYTES_MAX = 4096,
+    QUERY_BYTES_MAX = 256,
+    SYSTEM_PROMPT_BYTES_MAX = 1024 * 1024,
+    METADATA_JSON_BYTES_MAX = 64 * 1024,
+    SESSION_DATA_JSON_BYTES_MAX = 1024 * 1024,
+    SUMMARY_BYTES_MAX = 4 * 1024 * 1024, // a marker's summary, an entry's text
+    DETAILS_JSON_BYTES_MAX = 1024 * 1024,
+    MEMORY_CONTENT_BYTES_MAX = 64 * 1024,
+    TODO_CONTENT_BYTES_MAX = 4096,
+    ERROR_MESSAGE_BYTES_MAX = 64 * 1024,
+    EVENT_DATA_JSON_BYTES_MAX = 64 * 1024,
+    // (text, thinking, tool input and results, images, files and data: bounded by the request alone)
+
+    // Counts.
+    PART_COUNT_MAX = 4096,
+    ATTACHMENT_COUNT_MAX = 256,
+    TODO_COUNT_MAX = 1000,
+    KIND_FILTER_COUNT_MAX = 16,
+    UPDATE_MASK_COUNT_MAX = 32,
+    SETTING_COUNT_MAX = 64, // distinct settings that BuildContext returns
+    SESSION_LIST_LIMIT_DEFAULT = 50,
+    SESSION_LIST_LIMIT_MAX = 1000,
+    LIST_LIMIT_MAX = 100000, // `limit` of the listings that page by bytes
+    SCANNED_RECORDS_MAX = 10000,
+    JSON_DEPTH_MAX = 128,
+    SLUG_SUFFIX_MAX = 1000000,
+    FORK_DEPTH_OPTION_MAX = 1000000,
+
+    // Previews, as the base cuts them, but on a code point.
+    FIRST_PREVIEW_BYTES_MAX = 256,
+    LAST_PREVIEW_BYTES_MAX = 160,
+
+    // Storage.
+    VALUE_BYTES_MAX = 4080, // one overflow page; larger values are chunked
+    CHUNK_COUNT_MAX = 65535,
+    KEY_BYTES_MAX = 511,
+    PURGE_SLICE_ROWS = 500,
+    EVENT_PRUNE_PER_EVENT = 2,
+    EVENT_COUNT_DEFAULT = 1000000,
+    OPERATION_PRUNE_PER_WRITE = 2,
+    READERS_MAX = 1024,
+
+    // The writer.
+    BATCH_REQUESTS_MAX = 256,
+    BATCH_BYTES_MAX = 4 * 1024 * 1024,
+    QUEUE_REQUESTS_MAX = 8192,
+    QUEUE_BYTES_MAX = 256 * 1024 * 1024,
+
+    // Memory kept between calls.
+    ARENA_BLOCK_BYTES_MIN = 16 * 1024,
+    ARENA_KEEP_BYTES_MAX = 1024 * 1024,
+    BUFFER_KEEP_BYTES_MAX = 2 * 1024 * 1024,
+    LOG_LINE_BYTES_MAX = 2048,
+};
+
+#define TIME_MS_MAX INT64_C(253402300799999) // the end of the year 9999
+#define EVENT_AGE_MS_DEFAULT (INT64_C(7) * 24 * 3600 * 1000)
+#define OPERATION_AGE_MS_DEFAULT (INT64_C(24) * 3600 * 1000)

@@ -1,0 +1,55 @@
+// ULIDs: 16 bytes in keys, 26 characters of Crockford's base 32 in text. Issued by store/ids.
+
+#pragma once
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+
+enum { ULID_BYTES = 16, ULID_TEXT_BYTES = 26 };
+
+typedef struct Ulid {
+    uint8_t bytes[ULID_BYTES]; // 48 bits of milliseconds, then 80 bits; big-endian: order is time
+} Ulid;
+
+static const Ulid ULID_ZERO = {{0}};
+static const Ulid ULID_MAX = {{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+                               255, 255}};
+
+static inline int ulid_compare(Ulid a, Ulid b)
+{
+    return memcmp(a.bytes, b.bytes, ULID_BYTES);
+}
+
+static inline bool ulid_equal(Ulid a, Ulid b)
+{
+    return ulid_compare(a, b) == 0;
+}
+
+static inline bool ulid_is_zero(Ulid id)
+{
+    return ulid_equal(id, ULID_ZERO);
+}
+
+static inline Slice ulid_slice(const Ulid *id)
+{
+    return (Slice){id->bytes, ULID_BYTES};
+}
+
+// Reads canonical text: exactly 26 upper-case characters, none of I L O U, the first at most '7'.
+// False for anything else, and `out` is untouched.
+bool ulid_parse(Slice text, Ulid *out);
+
+// Writes 26 characters and a NUL.
+void ulid_format(Ulid id, char out_text[ULID_TEXT_BYTES + 1]);
+
+int64_t ulid_time_ms(Ulid id);
+
+// The smallest id of a millisecond with the given low bits (10 bytes). `time_ms` is cut to 48 bits.
+Ulid ulid_make(int64_t time_ms, const uint8_t low_bytes[10]);
+
+// The next id in order. ULID_MAX has none and returns itself.
+Ulid ulid_next(Ulid id);
+// The id just before. ULID_ZERO returns itself.
+Ulid ulid_previous(Ulid id);
