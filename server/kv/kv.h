@@ -1,0 +1,139 @@
+// An ordered key/value store with transactions. kv_lmdb.c is the one file that knows the engine.
+//
+// One write transaction at a time, any number of readers, each on a snapshot. Values are borrowed:
+// from a read transaction until it ends, from a write transaction until it ends or writes next.
+// No nesting. Transactions may be begun by one thread and ended by another if they read; a write
+// transaction stays on its thread.
+//
+// Errors: ERROR_STORE_FULL (map or disk full), ERROR_IO, ERROR_CORRUPT, ERROR_OUT_OF_MEMORY; a get
+// or a seek that finds nothing says so by its bool and is no error. After a failed put or delete a
+// write transaction can only be aborted: kv_commit returns that first error again and writes nothing.
+//
+// Keys have 1 to KEY_BYTES_MAX bytes. A process that limits its file sizes must ignore SIGXFSZ.
+
+#pragma once
+
+#include "base/error.h"
+#include "base/slice.h"
+
+typedef struct Kv Kv;
+typedef struct KvTxn KvTxn;
+typedef struct KvCursor KvCursor;
+typedef unsigned KvTable; // index into KvOptions.table_names
+
+enum { KV_TABLES_MAX = 32 };
+
+// What is about to happen, told to the seam before it does (KV_COMMITTED: after it did).
+typedef enum KvOperation {
+    KV_BEGIN_READ,
+    KV_BEGIN_WRITE,
+    KV_GET,
+    KV_PUT,
+    KV_DELETE,
+    KV_SEEK, // every cursor movement
+    KV_COMMIT,
+    KV_COMMITTED,
+} KvOperation;
+
+// The seam where tests inject faults, hold the writer or count. Whatever it returns is what the
+// operation returns, without touching the engine (ignored for KV_COMMITTED). A fault at KV_COMMIT
+// aborts the transaction. Called on the operation's thread.
+typedef struct KvSeam {
+    Error (*before)(void *context, KvOperation operation, KvTable table);
+    void *context;
+} KvSeam;
+
+typedef struct KvOptions {
+    const char *directory; // must exist; the file is directory/data.mdb
+    const char *const *table_names;
+    size_t table_count;
+    size_t map_bytes;     // 0: sized from the disk, so that the disk is full first
+    unsigned readers_max; // 0: READERS_MAX
+    bool no_sync;         // ephemeral stores only: a crash of the host may corrupt
+    bool read_only;       // directory/data.mdb must exist
+    KvSeam seam;          // .before NULL: none
+} KvOptions;
+
+// ERROR_UNAVAILABLE: this process has the file open already (a second open would break its locks),
+// ERROR_IO: cannot be created or opened, ERROR_CORRUPT: not a file of ours, ERROR_INVALID_ARGUMENT:
+// not on a local file system. `detail` says which.
+MUST_USE Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv);
+
+// Whether locks and a shared map work on a file system with statfs's `f_type`. If not, `out_name`
+// is what people call it. Unknown types are taken for local.
+bool kv_file_system_is_local(unsigned long f_type, const char **out_name);
+
+// No transaction may be open. NULL is allowed.
+void kv_close(Kv *kv);
+
+// Replaces the seam; no transaction may be open.
+void kv_set_seam(Kv *kv, KvSeam seam);
+
+// ERROR_UNAVAILABLE: all reader slots are taken, or `kv` was opened before a fork and this is the
+// child, which may only close it (and may open the file anew).
+MUST_USE Error kv_begin(Kv *kv, bool is_write, KvTxn **out_txn);
+
+// Ends the transaction, whatever the outcome, and sets *txn to NULL. ERROR_STORE_FULL: nothing was
+// written and the next transaction may work; any other error: the state on disk is not known and the
+// store must be closed.
+MUST_USE Error kv_commit(KvTxn **txn);
+void kv_abort(KvTxn **txn); // *txn may be NULL
+static inline void kv_abortp(KvTxn **txn)
+{
+    kv_abort(txn);
+}
+
+MUST_USE Error kv_get(KvTxn *txn, KvTable table, Slice key, bool *out_found, Slice *out_value);
+
+// Neither `key` nor `value` may borrow from the same table in `txn`: its pages move under them.
+// (kv_delete's key may.)
+MUST_USE Error kv_put(KvTxn *txn, KvTable table, Slice key, Slice value);
+
+// Puts a value of `size` bytes that the caller fills in at once; `out_value` is good until the
+// next write.
+MUST_USE Error kv_put_reserve(KvTxn *txn, KvTable table, Slice key, size_t size,
+                              uint8_t **out_value);
+MUST_USE Error kv_delete(KvTxn *txn, KvTable table, Slice key, bool *out_found);
+
+// Puts so far in this transaction, and deletes that found their row; the first failure counts as
+// one. Unchanged: nothing has happened that would have to be aborted.
+size_t kv_write_count(const KvTxn *txn);
+
+// Cursors end with kv_cursor_close, before their transaction. After a write through the
+// transaction a cursor stays usable, but what it lent is gone: next and previous go on from its
+// last key, whether that row still exists or not.
+//
+// A new cursor's kv_next is the first row, its kv_previous the last. Once a movement has found
+// nothing, both find nothing until the next seek.
+MUST_USE Error kv_cursor_open(KvTxn *txn, KvTable table, KvCursor **out_cursor);
+void kv_cursor_close(KvCursor *cursor); // NULL is allowed
+static inline void kv_cursor_closep(KvCursor **cursor)
+{
+    kv_cursor_close(*cursor);
+}
+
+typedef struct KvRow {
+    Slice key;
+    Slice value;
+} KvRow;
+
+// The first row with a key at or after `key`; false if none.
+MUST_USE Error kv_seek(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row);
+// The last row with a key strictly before `key`; false if none.
+MUST_USE Error kv_seek_before(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row);
+MUST_USE Error kv_seek_last(KvCursor *cursor, bool *out_found, KvRow *out_row);
+MUST_USE Error kv_next(KvCursor *cursor, bool *out_found, KvRow *out_row);
+MUST_USE Error kv_previous(KvCursor *cursor, bool *out_found, KvRow *out_row);
+
+typedef struct KvStats {
+    uint64_t map_bytes, used_bytes; // used: pages ever used, free ones included
+    uint64_t free_bytes;            // reusable inside the file (write txn's view; 0 if not known)
+    unsigned readers, readers_max;
+    uint64_t rows[KV_TABLES_MAX];
+    uint64_t last_txn, oldest_reader_txn; // the same without readers
+} KvStats;
+
+MUST_USE Error kv_stats(Kv *kv, KvStats *out_stats);
+
+// Clears the slots of readers that died; returns how many.
+unsigned kv_clear_dead_readers(Kv *kv);

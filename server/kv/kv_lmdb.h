@@ -1,0 +1,53 @@
+// What the two files of the LMDB engine share. Nothing else may include this: it drags in lmdb.h.
+
+#pragma once
+
+#include <lmdb.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "kv/kv.h"
+
+typedef struct KvFileId {
+    dev_t device;
+    ino_t inode; // 0: no file
+} KvFileId;
+
+struct Kv {
+    MDB_env *env;
+    KvSeam seam;
+    unsigned fork_generation;
+    unsigned table_count;
+    MDB_dbi tables[KV_TABLES_MAX];
+    bool is_read_only;
+
+    // The registry's part, under its mutex.
+    KvFileId data_file;
+    KvFileId lock_file;
+    Kv *next;
+
+    // Written by each transaction, so on a line of its own: readers of the above need not wait.
+    _Alignas(64) atomic_uint txn_count;
+    _Atomic(const void *) writer_thread; // NULL: no write transaction is open
+};
+
+struct KvTxn {
+    Kv *kv;
+    MDB_txn *engine;
+    size_t write_count;
+    unsigned cursor_count;
+    bool is_write;
+    Error failure; // a write transaction's first: it can only be aborted now
+};
+
+// Counts the forks between the process that loaded the program and this one. A Kv of another
+// generation belongs to a parent process: its locks and its reader slots are not ours.
+extern unsigned kv_fork_generation;
+
+static inline bool kv_is_of_parent(const Kv *kv)
+{
+    return __builtin_expect(kv->fork_generation != kv_fork_generation, false);
+}
+
+// The one translation of LMDB's and the system's codes. MDB_NOTFOUND is the caller's to handle.
+Error kv_error_of(int code);

@@ -1,0 +1,414 @@
+// Opens and closes the LMDB environment, and tells about it.
+//
+// LMDB has three traps here, all of them silent. A second open of the same file in one process drops
+// the first one's locks: a registry refuses it. A child of fork shares its parent's locks and reader
+// slots: a generation counter keeps it out. And a map that is too small fails writes on a disk with
+// room: the map is sized from the disk. (docs: engineering notes 4.1, 4.2.)
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "kv/kv_lmdb.h"
+
+// The map's size when the disk decides. The smallest is still tried where address space is scarce.
+#define MAP_BYTES_SMALLEST (UINT64_C(1) << 30)
+#define MAP_BYTES_DEFAULT (UINT64_C(64) << 30)
+enum { MAP_DISK_FACTOR = 2 };
+
+typedef struct ReaderSurvey {
+    unsigned count;
+    uint64_t oldest_txn;
+} ReaderSurvey;
+
+static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *detail);
+static Error check_directory(const char *directory, ErrorDetail *detail);
+static Error check_files(Kv *kv, const KvOptions *options, ErrorDetail *detail);
+static int identify_files(Kv *kv, const char *directory);
+static int identify_file(const char *directory, const char *name, KvFileId *out_id);
+static bool is_same_file(KvFileId a, KvFileId b);
+static uint64_t map_bytes_for_disk(const char *directory);
+static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes);
+static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail);
+static int fill_up_file(Kv *kv);
+static void watch_forks(void);
+static int survey_reader(const char *line, void *context);
+static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes);
+
+unsigned kv_fork_generation;
+
+static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+static Kv *registry; // every open Kv of this process
+
+Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv)
+{
+    assert(options->table_count > 0 && options->table_count <= KV_TABLES_MAX);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+
+    Error error = check_directory(options->directory, detail);
+    if (error) return error;
+    Kv *kv = aligned_alloc(_Alignof(Kv), sizeof *kv);
+    if (!kv) return error_say(detail, ERROR_OUT_OF_MEMORY, "no memory to open the store");
+    memset(kv, 0, sizeof *kv);
+    kv->seam = options->seam;
+    kv->is_read_only = options->read_only;
+    kv->fork_generation = kv_fork_generation;
+
+    pthread_mutex_lock(&registry_mutex);
+    error = open_registered(kv, options, detail);
+    if (error && kv->env) mdb_env_close(kv->env);
+    pthread_mutex_unlock(&registry_mutex);
+    if (error) {
+        free(kv);
+        return error;
+    }
+    // Without the mutex: this waits for the writer of any process, and fork waits for the mutex.
+    kv_clear_dead_readers(kv);
+    error = open_tables(kv, options, detail);
+    if (error) {
+        kv_close(kv);
+        return error;
+    }
+    *out_kv = kv;
+    return ERROR_NONE;
+}
+
+void kv_close(Kv *kv)
+{
+    if (!kv) return;
+    if (kv_is_of_parent(kv)) { // closing would clear the parent's reader slots
+        free(kv);
+        return;
+    }
+    assert(atomic_load(&kv->txn_count) == 0);
+    pthread_mutex_lock(&registry_mutex);
+    Kv **link = &registry;
+    while (*link != kv)
+        link = &(*link)->next;
+    *link = kv->next;
+    mdb_env_close(kv->env);
+    pthread_mutex_unlock(&registry_mutex);
+    free(kv);
+}
+
+// The registry's mutex is held from the check to the entry: of two opens at once, one is second.
+static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *detail)
+{
+    Error error = check_files(kv, options, detail);
+    if (error) return error;
+
+    uint64_t map_bytes = options->map_bytes;
+    bool is_map_ours = map_bytes == 0;
+    if (is_map_ours) map_bytes = map_bytes_for_disk(options->directory);
+    int code = open_environment(kv, options, map_bytes);
+    while (code == ENOMEM && is_map_ours && map_bytes / 2 >= MAP_BYTES_SMALLEST) {
+        map_bytes /= 2;
+        code = open_environment(kv, options, map_bytes);
+    }
+    if (code == 0) code = identify_files(kv, options->directory);
+    if (code)
+        return error_say(detail, kv_error_of(code), "cannot open %s/data.mdb: %s",
+                         options->directory, mdb_strerror(code));
+
+    kv->next = registry;
+    registry = kv;
+    return ERROR_NONE;
+}
+
+static Error check_directory(const char *directory, ErrorDetail *detail)
+{
+    struct statfs disk;
+    if (statfs(directory, &disk))
+        return error_say(detail, ERROR_IO, "cannot open the directory %s: %s", directory,
+                         strerror(errno));
+    const char *name = NULL;
+    if (!kv_file_system_is_local((unsigned long)disk.f_type, &name))
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "%s is on %s; the store's locks and its map need a local file system",
+                         directory, name);
+    return ERROR_NONE;
+}
+
+bool kv_file_system_is_local(unsigned long f_type, const char **out_name)
+{
+    static const struct {
+        uint32_t f_type;
+        const char *name;
+    } REFUSED[] = {
+        {NFS_SUPER_MAGIC, "NFS"},   {SMB_SUPER_MAGIC, "SMB"}, {SMB2_SUPER_MAGIC, "SMB"},
+        {CIFS_SUPER_MAGIC, "CIFS"}, {V9FS_MAGIC, "9p"},       {FUSE_SUPER_MAGIC, "FUSE"},
+    };
+    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+        // Where f_type is a 32-bit int, the larger magics arrive with their sign extended.
+        if (REFUSED[i].f_type != (uint32_t)f_type) continue;
+        *out_name = REFUSED[i].name;
+        return false;
+    }
+    return true;
+}
+
+// Refuses files that this process has open. Either file is enough: a data.mdb that was moved away
+// leaves a lock.mdb behind whose locks must not be dropped.
+static Error check_files(Kv *kv, const KvOptions *options, ErrorDetail *detail)
+{
+    int code = identify_files(kv, options->directory);
+    if (code == 0 && options->read_only && kv->data_file.inode == 0) code = ENOENT;
+    if (code)
+        return error_say(detail, kv_error_of(code), "cannot open %s/data.mdb: %s",
+                         options->directory, strerror(code));
+
+    for (const Kv *other = registry; other; other = other->next) {
+        if (is_same_file(kv->data_file, other->data_file) ||
+            is_same_file(kv->lock_file, other->lock_file))
+            return error_say(detail, ERROR_UNAVAILABLE,
+                             "%s/data.mdb is already open in this process", options->directory);
+    }
+    return ERROR_NONE;
+}
+
+static int identify_files(Kv *kv, const char *directory)
+{
+    int code = identify_file(directory, "data.mdb", &kv->data_file);
+    return code ? code : identify_file(directory, "lock.mdb", &kv->lock_file);
+}
+
+// A file that does not exist is no error.
+static int identify_file(const char *directory, const char *name, KvFileId *out_id)
+{
+    char path[PATH_BYTES_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
+        return ENAMETOOLONG;
+
+    struct stat status;
+    if (stat(path, &status)) return errno == ENOENT ? 0 : errno;
+    *out_id = (KvFileId){.device = status.st_dev, .inode = status.st_ino};
+    return 0;
+}
+
+static bool is_same_file(KvFileId a, KvFileId b)
+{
+    return a.inode != 0 && a.inode == b.inode && a.device == b.device;
+}
+
+// Twice the disk, so that the disk is full first. The map costs address space only.
+static uint64_t map_bytes_for_disk(const char *directory)
+{
+    uint64_t bytes = MAP_BYTES_DEFAULT;
+    struct statvfs disk;
+    uint64_t disk_bytes;
+    if (statvfs(directory, &disk) == 0 &&
+        !__builtin_mul_overflow((uint64_t)disk.f_blocks * MAP_DISK_FACTOR, disk.f_frsize,
+                                &disk_bytes) &&
+        disk_bytes > bytes)
+        bytes = disk_bytes;
+    return bytes;
+}
+
+static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes)
+{
+    // An environment that failed to open cannot be tried again.
+    if (kv->env) mdb_env_close(kv->env);
+    kv->env = NULL;
+
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned flags = MDB_NOTLS;
+    if (options->no_sync) flags |= MDB_NOSYNC | MDB_NOMETASYNC;
+    if (options->read_only) flags |= MDB_RDONLY;
+    unsigned readers_max = options->readers_max ? options->readers_max : READERS_MAX;
+
+    int code = mdb_env_create(&kv->env);
+    if (code) return code;
+    code = mdb_env_set_mapsize(kv->env, map_bytes / page_bytes * page_bytes);
+    if (code) return code;
+    code = mdb_env_set_maxdbs(kv->env, (MDB_dbi)options->table_count);
+    if (code) return code;
+    code = mdb_env_set_maxreaders(kv->env, readers_max);
+    if (code) return code;
+    code = mdb_env_open(kv->env, options->directory, flags, 0600);
+    if (code) return code;
+
+    // LMDB opens lock.mdb with O_CLOEXEC, but not data.mdb.
+    int file;
+    code = mdb_env_get_fd(kv->env, &file);
+    if (code) return code;
+    return fcntl(file, F_SETFD, FD_CLOEXEC) ? errno : 0;
+}
+
+// Creates the tables that are missing; a read-only store must have them all.
+static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail)
+{
+    MDB_txn *engine;
+    int code = mdb_txn_begin(kv->env, NULL, kv->is_read_only ? MDB_RDONLY : 0, &engine);
+    const char *name = "data.mdb";
+    if (code == 0 && !kv->is_read_only) {
+        code = fill_up_file(kv);
+        if (code) mdb_txn_abort(engine);
+    }
+    if (code == 0) {
+        unsigned flags = kv->is_read_only ? 0 : MDB_CREATE;
+        for (size_t i = 0; i < options->table_count && code == 0; i++) {
+            name = options->table_names[i];
+            code = mdb_dbi_open(engine, name, flags, &kv->tables[i]);
+        }
+        if (code)
+            mdb_txn_abort(engine);
+        else
+            code = mdb_txn_commit(engine); // of a reader too: an abort would close the tables
+    }
+    if (code)
+        return error_say(detail, code == MDB_NOTFOUND ? ERROR_CORRUPT : kv_error_of(code),
+                         "cannot open %s in %s/data.mdb: %s", name, options->directory,
+                         mdb_strerror(code));
+    kv->table_count = (unsigned)options->table_count;
+    return ERROR_NONE;
+}
+
+// A file that lost its end (a copy cut short) would kill the process with SIGBUS at the first page
+// that is missing. Filled up with zeros, a hole, the engine sees a page that cannot be right. Only
+// the writer may: another process's file may be growing.
+static int fill_up_file(Kv *kv)
+{
+    MDB_envinfo info;
+    MDB_stat pages;
+    int file;
+    struct stat status;
+    int code = mdb_env_info(kv->env, &info);
+    if (code == 0) code = mdb_env_stat(kv->env, &pages);
+    if (code == 0) code = mdb_env_get_fd(kv->env, &file);
+    if (code) return code;
+    if (fstat(file, &status)) return errno;
+
+    off_t used_bytes = (off_t)((info.me_last_pgno + 1) * pages.ms_psize);
+    if (status.st_size >= used_bytes) return 0;
+    return ftruncate(file, used_bytes) ? errno : 0;
+}
+
+// Held over the fork, the mutex and the list are whole in the child.
+static void lock_registry(void)
+{
+    pthread_mutex_lock(&registry_mutex);
+}
+
+static void unlock_registry(void)
+{
+    pthread_mutex_unlock(&registry_mutex);
+}
+
+static void begin_generation(void)
+{
+    kv_fork_generation++;
+    registry = NULL;
+    pthread_mutex_unlock(&registry_mutex);
+}
+
+static void watch_forks(void)
+{
+    int code = pthread_atfork(lock_registry, unlock_registry, begin_generation);
+    assert(code == 0);
+}
+
+Error kv_error_of(int code)
+{
+    switch (code) {
+    case 0: return ERROR_NONE;
+    case MDB_MAP_FULL:
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return ERROR_STORE_FULL;
+    case ENOMEM: return ERROR_OUT_OF_MEMORY;
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+    case MDB_INVALID:
+    case MDB_VERSION_MISMATCH:
+    case MDB_INCOMPATIBLE:
+        return ERROR_CORRUPT; // (the last: a table's name is taken by a plain key)
+    case MDB_READERS_FULL: return ERROR_UNAVAILABLE;
+    default: return ERROR_IO;
+    }
+}
+
+Error kv_stats(Kv *kv, KvStats *out_stats)
+{
+    // Before our own transaction, which would be counted.
+    ReaderSurvey survey = {.oldest_txn = UINT64_MAX};
+    if (!kv_is_of_parent(kv)) mdb_reader_list(kv->env, survey_reader, &survey);
+
+    CLEANUP(kv_abortp) KvTxn *txn = NULL;
+    Error error = kv_begin(kv, /* is_write= */ false, &txn);
+    if (error) return error;
+
+    MDB_envinfo info;
+    MDB_stat table;
+    int code = mdb_env_info(kv->env, &info);
+    if (code == 0) code = mdb_env_stat(kv->env, &table);
+    if (code) return kv_error_of(code);
+    KvStats stats = {
+        .map_bytes = info.me_mapsize,
+        .used_bytes = (info.me_last_pgno + 1) * table.ms_psize,
+        .readers = survey.count,
+        .readers_max = info.me_maxreaders,
+        .last_txn = info.me_last_txnid,
+        .oldest_reader_txn = survey.count ? survey.oldest_txn : info.me_last_txnid,
+    };
+    for (unsigned i = 0; i < kv->table_count; i++) {
+        code = mdb_stat(txn->engine, kv->tables[i], &table);
+        if (code) return kv_error_of(code);
+        stats.rows[i] = table.ms_entries;
+    }
+    error = count_free_bytes(txn, table.ms_psize, &stats.free_bytes);
+    if (error) return error;
+    *out_stats = stats;
+    return ERROR_NONE;
+}
+
+// One line of LMDB's list: pid, thread, and the transaction or "-". Headings do not parse.
+static int survey_reader(const char *line, void *context)
+{
+    ReaderSurvey *survey = context;
+    uint64_t txn;
+    if (sscanf(line, "%*d %*x %" SCNu64, &txn) != 1) return 0;
+    survey->count++;
+    if (txn < survey->oldest_txn) survey->oldest_txn = txn;
+    return 0;
+}
+
+// The free list's rows are arrays of page numbers, their count in front.
+static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes)
+{
+    enum { FREE_LIST = 0 }; // LMDB's handle for it, named in mdb_stat.c but not in lmdb.h
+    MDB_cursor *cursor;
+    int code = mdb_cursor_open(txn->engine, FREE_LIST, &cursor);
+    if (code) return kv_error_of(code);
+
+    uint64_t page_count = 0;
+    MDB_val key;
+    MDB_val pages;
+    while ((code = mdb_cursor_get(cursor, &key, &pages, MDB_NEXT)) == 0) {
+        size_t count = 0;
+        if (pages.mv_size >= sizeof count) memcpy(&count, pages.mv_data, sizeof count);
+        page_count += count;
+    }
+    mdb_cursor_close(cursor);
+    if (code != MDB_NOTFOUND) return kv_error_of(code);
+    *out_bytes = page_count * page_bytes;
+    return ERROR_NONE;
+}
+
+unsigned kv_clear_dead_readers(Kv *kv)
+{
+    if (kv_is_of_parent(kv)) return 0;
+    int count = 0;
+    if (mdb_reader_check(kv->env, &count)) return 0;
+    return (unsigned)count;
+}
