@@ -1,0 +1,193 @@
+// Events. Each one names the session's previous one: the chain lets a subscriber see a gap, and
+// lets a purge find a session's events without an index. The chain may reach below the ring's oldest
+// event: it ends there.
+
+#include "store/event.h"
+
+#include "base/limits.h"
+#include "base/wire.h"
+#include "store/record.h"
+
+static const char *const RESERVED_TYPES[] = {
+    EVENT_SESSION_CREATED,  EVENT_SESSION_UPDATED,   EVENT_SESSION_DELETED,
+    EVENT_SESSION_RESTORED, EVENT_SESSION_PURGED,    EVENT_SESSION_REWOUND,
+    EVENT_TOTALS_UPDATED,   EVENT_MESSAGE_APPENDED,  EVENT_MESSAGE_DELETED,
+    EVENT_MESSAGE_PURGED,   EVENT_MARKER_ADDED,      EVENT_MEMORY_REMEMBERED,
+    EVENT_MEMORY_FORGOTTEN, EVENT_TODOS_REPLACED,
+};
+
+bool event_type_is_reserved(const char *type)
+{
+    for (size_t i = 0; i < sizeof(RESERVED_TYPES) / sizeof(*RESERVED_TYPES); i++) {
+        if (strcmp(type, RESERVED_TYPES[i]) == 0) return true;
+    }
+    return false;
+}
+
+// The creation time of the oldest kept event that exists; `*out_found` false if there is none.
+static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, uint64_t *out_sequence,
+                          int64_t *out_created_at)
+{
+    CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
+    Error error = kv_cursor_open(txn->kv, TABLE_EVENTS, &cursor);
+    if (error) return error;
+    Key record_key = key_event(from);
+    Key key = key_with_chunk(&record_key, 0);
+    KvRow row;
+    error = kv_seek(cursor, key_slice(&key), out_found, &row);
+    if (error || !*out_found) return error;
+    if (row.key.size != KEY_EVENT_BYTES) return ERROR_CORRUPT;
+    *out_sequence = bytes_get_u64(row.key.bytes);
+    Slice bytes;
+    error = record_read_on(txn, cursor, &row, &bytes);
+    if (error) return error;
+    Event *event;
+    error = txn_decode(txn, &event__descriptor, bytes, &event);
+    if (error) return error;
+    *out_created_at = event->created_at;
+    return ERROR_NONE;
+}
+
+// Takes away the oldest events over the limits, a few at a time: the ring shrinks no faster than it
+// grows, but twice as fast as it grows.
+static Error event_prune(Txn *txn)
+{
+    const StoreOptions *options = store_options(txn->store);
+    for (int i = 0; i < EVENT_PRUNE_PER_EVENT; i++) {
+        StoreState *state = &txn->state;
+        if (state->first_event_sequence > state->last_event_sequence) return ERROR_NONE;
+        uint64_t count = state->last_event_sequence - state->first_event_sequence + 1;
+        uint64_t oldest = 0;
+        int64_t created_at = 0;
+        bool found = false;
+        if (count <= options->event_count_max) {
+            // The age is looked at once per 16 events: it moves slowly.
+            if (state->last_event_sequence % 16 != 0) return ERROR_NONE;
+            Error error =
+                event_oldest(txn, state->first_event_sequence, &found, &oldest, &created_at);
+            if (error) return error;
+            if (!found || created_at >= txn->now_ms - options->event_age_ms_max) return ERROR_NONE;
+        }
+        Key key = key_event(state->first_event_sequence);
+        Error error = record_delete(txn, TABLE_EVENTS, &key, NULL);
+        if (error) return error;
+        state->first_event_sequence++;
+        txn->state_is_dirty = true;
+    }
+    return ERROR_NONE;
+}
+
+Error event_put(Txn *txn, Ulid session, Session *head, Event *event)
+{
+    uint64_t sequence = ++txn->state.last_event_sequence;
+    txn->state_is_dirty = true;
+    event->sequence = sequence;
+    event->created_at = txn->now_ms;
+    event->instance_id = (char *)(uintptr_t)store_instance_id(txn->store);
+    if (!ulid_is_zero(session)) {
+        event->session_id = txn_id_text(txn, session);
+        if (!event->session_id) return arena_error(txn->arena);
+    }
+    if (head) {
+        event->previous_session_sequence = head->last_event_sequence;
+        head->last_event_sequence = sequence;
+    }
+    if (txn->operation_id.size > 0) {
+        event->operation_id = arena_string(txn->arena, txn->operation_id);
+        if (!event->operation_id) return arena_error(txn->arena);
+    }
+    Slice bytes;
+    Error error = txn_encode(txn->arena, &event->base, 0, &bytes);
+    if (error) return error;
+    Key key = key_event(sequence);
+    error = record_insert(txn, TABLE_EVENTS, &key, bytes);
+    if (error) return error;
+    return event_prune(txn);
+}
+
+static bool event_is_of(Slice bytes, Ulid session)
+{
+    WireField field;
+    while (wire_next(&bytes, &field) && field.number <= EVENT_FIELD_NUMBER_SESSION_ID) {
+        Ulid id;
+        if (field.number == EVENT_FIELD_NUMBER_SESSION_ID && ulid_parse(field.bytes, &id)) {
+            return ulid_equal(id, session);
+        }
+    }
+    return false;
+}
+
+Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out,
+                 uint64_t *out_next, bool *out_more)
+{
+    CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
+    Error error = kv_cursor_open(txn->kv, TABLE_EVENTS, &cursor);
+    if (error) return error;
+    uint64_t next = query->after_sequence;
+    size_t scanned = 0;
+    uint32_t count = 0;
+    *out_more = false;
+    Key record_key = key_event(next + 1);
+    Key key = key_with_chunk(&record_key, 0);
+    KvRow row;
+    bool found;
+    for (error = kv_seek(cursor, key_slice(&key), &found, &row); !error && found;
+         error = kv_next(cursor, &found, &row)) {
+        if (row.key.size != KEY_EVENT_BYTES) return ERROR_CORRUPT;
+        if (key_u16_at(row.key, 8) != 0) continue; // a later chunk of an event that was passed
+        if (scanned++ == SCANNED_RECORDS_MAX || count == query->limit) {
+            *out_more = true;
+            break;
+        }
+        uint64_t sequence = bytes_get_u64(row.key.bytes);
+        if (ulid_is_zero(query->session) || event_is_of(row.value, query->session)) {
+            Slice bytes;
+            error = record_read_on(txn, cursor, &row, &bytes);
+            if (error) return error;
+            size_t size = wire_bytes_field_size(field, bytes.size);
+            if (count > 0 && buffer_size(out) + size > query->page_bytes) {
+                *out_more = true;
+                break;
+            }
+            error = wire_append_bytes(out, field, bytes);
+            if (error) return error;
+            count++;
+            // The cursor may stand past a chunked event already: find the place anew.
+            if (bytes.size >= VALUE_BYTES_MAX) {
+                record_key = key_event(sequence);
+                key = key_with_chunk(&record_key, UINT16_MAX);
+                error = kv_seek_before(cursor, key_slice(&key), &found, &row);
+                if (error) return error;
+            }
+        }
+        next = sequence;
+    }
+    *out_next = next;
+    return error;
+}
+
+Error event_purge_published(Txn *txn, Ulid session, uint64_t *sequence, size_t *rows_left)
+{
+    while (*sequence >= txn->state.first_event_sequence && *sequence > 0 && *rows_left > 0) {
+        Key key = key_event(*sequence);
+        Slice bytes;
+        bool found;
+        Error error = record_get(txn, TABLE_EVENTS, &key, &found, &bytes);
+        if (error) return error;
+        if (!found) break;
+        Event *event;
+        error = txn_decode(txn, &event__descriptor, bytes, &event);
+        if (error) return error;
+        Ulid owner;
+        if (!ulid_parse(slice_of(event->session_id), &owner) || !ulid_equal(owner, session)) {
+            return error_say(txn->detail, ERROR_CORRUPT, "an event's chain leaves its session");
+        }
+        *sequence = event->previous_session_sequence;
+        (*rows_left)--;
+        if (event_type_is_reserved(event->type)) continue;
+        error = record_delete(txn, TABLE_EVENTS, &key, NULL);
+        if (error) return error;
+    }
+    if (*rows_left > 0) *sequence = 0;
+    return ERROR_NONE;
+}

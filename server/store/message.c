@@ -1,0 +1,236 @@
+// Messages: reading and extending stored ones.
+
+#include "store/message.h"
+
+#include "base/limits.h"
+#include "base/wire.h"
+#include "store/purge.h"
+#include "store/record.h"
+
+enum { FLAG_DELETED = 1, FLAG_PURGED = 2, FLAG_STATUS_SHIFT = 4 };
+
+// Fields of Part and Text by number.
+enum { PART_FIELD_NUMBER_TEXT = 10, TEXT_FIELD_NUMBER_TEXT = 1 };
+
+Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
+{
+    if (first_chunk.size < MESSAGE_HEAD_BYTES) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a message is shorter than its head");
+    }
+    const uint8_t *bytes = first_chunk.bytes;
+    out->is_deleted = bytes[0] & FLAG_DELETED;
+    out->is_purged = bytes[0] & FLAG_PURGED;
+    out->status = (MessageStatus)(bytes[0] >> FLAG_STATUS_SHIFT);
+    out->kind = (MessageKind)bytes[1];
+    out->role = (Role)bytes[2];
+    out->bytes = (uint32_t)bytes[4] << 24 | (uint32_t)bytes[5] << 16 | (uint32_t)bytes[6] << 8 |
+                 bytes[7];
+    return ERROR_NONE;
+}
+
+void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES])
+{
+    out[0] = (uint8_t)((head->is_deleted ? FLAG_DELETED : 0) |
+                       (head->is_purged ? FLAG_PURGED : 0) |
+                       (int)head->status << FLAG_STATUS_SHIFT);
+    out[1] = (uint8_t)head->kind;
+    out[2] = (uint8_t)head->role;
+    out[3] = 0;
+    out[4] = (uint8_t)(head->bytes >> 24);
+    out[5] = (uint8_t)(head->bytes >> 16);
+    out[6] = (uint8_t)(head->bytes >> 8);
+    out[7] = (uint8_t)head->bytes;
+}
+
+static Error not_found(Txn *txn, Ulid message)
+{
+    char text[ULID_TEXT_BYTES + 1];
+    ulid_format(message, text);
+    return error_say(txn->detail, ERROR_MESSAGE_NOT_FOUND, "there is no message %s", text);
+}
+
+Error message_owner(Txn *txn, Ulid message, Ulid *out_owner)
+{
+    Key key = key_of_id(message);
+    Slice value;
+    bool found;
+    Error error = txn_get(txn, TABLE_MESSAGE_OWNER, &key, &found, &value);
+    if (error) return error;
+    if (!found) return not_found(txn, message);
+    if (value.size != ULID_BYTES) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a message's owner is not an id");
+    }
+    Ulid owner = key_id_at(value, 0);
+    bool is_readable;
+    error = purge_session_is_readable(txn, owner, &is_readable);
+    if (error) return error;
+    if (!is_readable) return not_found(txn, message);
+    *out_owner = owner;
+    return ERROR_NONE;
+}
+
+Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid *out)
+{
+    *out = ULID_ZERO;
+    Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
+    Key key = key_message_external(session, hash);
+    Slice value;
+    bool found;
+    Error error = txn_get(txn, TABLE_MESSAGE_EXTERNAL, &key, &found, &value);
+    if (error || !found) return error;
+    if (value.size != ULID_BYTES) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a message's external entry is not an id");
+    }
+    Ulid message = key_id_at(value, 0);
+
+    // The record decides whether the hash was a match.
+    MessageHead head;
+    Slice first;
+    error = message_first(txn, session, message, &head, &first);
+    if (error) return error == ERROR_MESSAGE_NOT_FOUND ? ERROR_CORRUPT : error;
+    WireField field;
+    while (wire_next(&first, &field) && field.number < MESSAGE_FIELD_NUMBER_BRIEF_END) {
+        if (field.number != MESSAGE_FIELD_NUMBER_EXTERNAL) continue;
+        External *stored;
+        error = txn_decode(txn, &external__descriptor, field.bytes, &stored);
+        if (error) return error;
+        if (strcmp(stored->source, external->source) == 0 &&
+            strcmp(stored->id, external->id) == 0) {
+            *out = message;
+        }
+    }
+    return ERROR_NONE;
+}
+
+Error message_first(Txn *txn, Ulid session, Ulid message, MessageHead *out_head, Slice *out_first)
+{
+    Key key = key_of_ids(session, message);
+    Slice chunk;
+    bool found;
+    Error error = record_get_first(txn, TABLE_MESSAGES, &key, &found, &chunk);
+    if (error) return error;
+    if (!found) return not_found(txn, message);
+    error = message_head_decode(txn, chunk, out_head);
+    if (error) return error;
+    *out_first = slice_skip(chunk, MESSAGE_HEAD_BYTES);
+    return ERROR_NONE;
+}
+
+Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHead *out_head, Slice *out_bytes)
+{
+    Key key = key_of_ids(session, message);
+    Slice stream;
+    bool found;
+    Error error = record_get(txn, TABLE_MESSAGES, &key, &found, &stream);
+    if (error) return error;
+    if (!found) return not_found(txn, message);
+    error = message_head_decode(txn, stream, out_head);
+    if (error) return error;
+    *out_bytes = slice_skip(stream, MESSAGE_HEAD_BYTES);
+    if (out_bytes->size != out_head->bytes) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a message's chunks do not add up");
+    }
+    return ERROR_NONE;
+}
+
+Error message_append_to(Txn *txn, Ulid session, Ulid message, uint32_t field, Buffer *out)
+{
+    MessageHead head;
+    Slice bytes;
+    Error error = message_bytes(txn, session, message, &head, &bytes);
+    if (error) return error;
+    return wire_append_bytes(out, field, bytes);
+}
+
+static Error chunk_get(Txn *txn, const Key *key, Slice *out)
+{
+    bool found;
+    Error error = txn_get(txn, TABLE_MESSAGES, key, &found, out);
+    if (error || found) return error;
+    return error_say(txn->detail, ERROR_CORRUPT, "a message lost a chunk");
+}
+
+Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHead *head, Slice fields)
+{
+    Key record_key = key_of_ids(session, message);
+    size_t old_size = MESSAGE_HEAD_BYTES + head->bytes;
+    size_t last = (old_size - 1) / VALUE_BYTES_MAX;
+    head->bytes += (uint32_t)fields.size;
+
+    // The last chunk with the new fields: one chunk or two.
+    Key key = key_with_chunk(&record_key, (uint16_t)last);
+    Slice chunk;
+    Error error = chunk_get(txn, &key, &chunk);
+    if (error) return error;
+    if (chunk.size != old_size - last * VALUE_BYTES_MAX) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a message's last chunk has the wrong size");
+    }
+    uint8_t *bytes = arena_alloc(txn->arena, chunk.size + fields.size);
+    if (!bytes) return arena_error(txn->arena);
+    memcpy(bytes, chunk.bytes, chunk.size);
+    memcpy(bytes + chunk.size, fields.bytes, fields.size);
+    if (last == 0) message_head_encode(head, bytes);
+    Slice rest = {bytes, chunk.size + fields.size};
+    for (size_t i = last; rest.size > 0; i++) {
+        key = key_with_chunk(&record_key, (uint16_t)i);
+        size_t size = rest.size < VALUE_BYTES_MAX ? rest.size : VALUE_BYTES_MAX;
+        error = txn_put(txn, TABLE_MESSAGES, &key, slice(rest.bytes, size));
+        if (error) return error;
+        rest = slice_skip(rest, size);
+    }
+    if (last == 0) return ERROR_NONE;
+
+    key = key_with_chunk(&record_key, 0);
+    error = chunk_get(txn, &key, &chunk);
+    if (error) return error;
+    uint8_t first[VALUE_BYTES_MAX];
+    if (chunk.size != sizeof(first)) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a message's first chunk has the wrong size");
+    }
+    memcpy(first, chunk.bytes, sizeof(first));
+    message_head_encode(head, first);
+    return txn_put(txn, TABLE_MESSAGES, &key, slice(first, sizeof(first)));
+}
+
+Error message_receipt(Txn *txn, Slice first, Receipt *out)
+{
+    WireField field;
+    while (wire_next(&first, &field) && field.number < MESSAGE_FIELD_NUMBER_BRIEF_END) {
+        char **text = NULL;
+        if (field.number == MESSAGE_FIELD_NUMBER_ID) text = &out->id;
+        if (field.number == MESSAGE_FIELD_NUMBER_SESSION_ID) text = &out->session_id;
+        if (field.number == MESSAGE_FIELD_NUMBER_PARENT_ID) text = &out->parent_id;
+        if (text) {
+            *text = arena_string(txn->arena, field.bytes);
+            if (!*text) return arena_error(txn->arena);
+        }
+        if (field.number == MESSAGE_FIELD_NUMBER_SEQUENCE) out->sequence = field.value;
+        if (field.number == MESSAGE_FIELD_NUMBER_CREATED_AT) {
+            out->created_at = (int64_t)field.value;
+        }
+    }
+    return ERROR_NONE;
+}
+
+Slice message_first_text(Slice bytes)
+{
+    WireField part, text, content;
+    while (wire_next(&bytes, &part)) {
+        if (part.number != MESSAGE_FIELD_NUMBER_PARTS) continue;
+        if (!wire_find(part.bytes, PART_FIELD_NUMBER_TEXT, &text)) continue;
+        if (!wire_find(text.bytes, TEXT_FIELD_NUMBER_TEXT, &content)) continue;
+        if (content.bytes.size > 0) return content.bytes;
+    }
+    return (Slice){NULL, 0};
+}
+
+Totals message_usage_totals(const Usage *usage)
+{
+    Totals totals = TOTALS__INIT;
+    totals.input_tokens = usage->input_tokens;
+    totals.output_tokens = usage->output_tokens;
+    totals.cache_read_tokens = usage->cache_read_tokens;
+    totals.cache_write_tokens = usage->cache_write_tokens;
+    totals.cost_nano_usd = usage->cost_nano_usd;
+    return totals;
+}

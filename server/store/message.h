@@ -1,0 +1,84 @@
+// Messages: the entries of one session's log, in id order.
+//
+// A message is stored as a head of 8 bytes and the Message's wire bytes, split into chunks. The head
+// lets a scan skip and filter without decoding. The bytes come from two sides: the server's fields
+// stand in front of what the client's half packed on the thread that received it (MessageDraft).
+
+#pragma once
+
+#include "base/limits.h"
+#include "names.h"
+#include "store/session.h"
+#include "store/store.h"
+
+// Fields of Message by number, for reading and writing stored bytes.
+enum {
+    MESSAGE_FIELD_NUMBER_ID = 1,
+    MESSAGE_FIELD_NUMBER_SESSION_ID = 2,
+    MESSAGE_FIELD_NUMBER_PARENT_ID = 3,
+    MESSAGE_FIELD_NUMBER_SEQUENCE = 4,
+    MESSAGE_FIELD_NUMBER_CREATED_AT = 7,
+    MESSAGE_FIELD_NUMBER_USAGE = 9,
+    MESSAGE_FIELD_NUMBER_MODEL = 10,
+    MESSAGE_FIELD_NUMBER_NAME = 14,
+    MESSAGE_FIELD_NUMBER_SUBTYPE = 15,
+    MESSAGE_FIELD_NUMBER_TARGET_ID = 16,
+    MESSAGE_FIELD_NUMBER_DELETED_AT = 18,
+    MESSAGE_FIELD_NUMBER_EXTERNAL = 25,
+    MESSAGE_FIELD_NUMBER_BRIEF_END = 30, // all before is in the first chunk
+    MESSAGE_FIELD_NUMBER_TEXT = 31,
+    MESSAGE_FIELD_NUMBER_MARKER = 33,
+    MESSAGE_FIELD_NUMBER_PARTS = 34,
+};
+
+enum {
+    MESSAGE_HEAD_BYTES = 8,
+    MESSAGE_PREFIX_BYTES_MAX = 128, // head and server fields
+    MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX - 1024,
+};
+
+// The first bytes of chunk 0: {flags, kind, role, reserved, total bytes u32}.
+typedef struct MessageHead {
+    bool is_deleted;
+    bool is_purged;
+    MessageStatus status;
+    MessageKind kind;
+    Role role;
+    uint32_t bytes; // of the Message, all chunks together
+} MessageHead;
+
+MUST_USE Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out);
+void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES]);
+
+// The session that owns a message. ERROR_MESSAGE_NOT_FOUND, also while its session is being purged.
+MUST_USE Error message_owner(Txn *txn, Ulid message, Ulid *out_owner);
+
+// Finds a message by its external id within a session; zero if there is none.
+MUST_USE Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid *out);
+
+// The head and the first chunk's message bytes. `out_first` borrows from the transaction.
+// ERROR_MESSAGE_NOT_FOUND.
+MUST_USE Error message_first(Txn *txn, Ulid session, Ulid message, MessageHead *out_head,
+                             Slice *out_first);
+
+// All of the message's bytes: borrowed from the transaction or copied into its arena.
+MUST_USE Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHead *out_head,
+                             Slice *out_bytes);
+
+// Appends the message to `out` as the content of the bytes field `field`.
+MUST_USE Error message_append_to(Txn *txn, Ulid session, Ulid message, uint32_t field,
+                                 Buffer *out);
+
+// Adds encoded fields to the end of a stored message, touching its first and last chunk alone.
+// `head` is the new head but for `bytes`, which is set here.
+MUST_USE Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHead *head,
+                              Slice fields);
+
+// Fills the receipt of a stored message from its first chunk.
+MUST_USE Error message_receipt(Txn *txn, Slice first, Receipt *out);
+
+// The first non-empty text part in a message's bytes; empty if there is none.
+Slice message_first_text(Slice bytes);
+
+// A usage's or a delta's five numbers.
+Totals message_usage_totals(const Usage *usage);

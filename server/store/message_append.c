@@ -1,0 +1,245 @@
+// Appending one entry. First everything is checked, then everything is put: the rows are, in order,
+// the origin (only on a branch of its own), the entry's chunks, its owner, its indexes, the
+// ancestors' heads (only with propagate_usage), the event, by_active (unless the session is the
+// last already) and the session's head.
+
+#include "store/message_append.h"
+
+#include "base/limits.h"
+#include "base/wire.h"
+#include "store/event.h"
+#include "store/marker.h"
+#include "store/message_part.h"
+#include "store/origin.h"
+#include "store/preview.h"
+#include "store/record.h"
+#include "store/session_active.h"
+#include "store/totals.h"
+
+// What the checks found out.
+typedef struct Place {
+    Session *head;
+    Ulid parent;       // zero: the beginning
+    Ulid parent_owner; // zero as well
+    bool is_branch;    // the parent is not the head
+    Ulid cut_off;      // of a marker
+} Place;
+
+Error stored_id(Txn *txn, const char *text, Ulid *out)
+{
+    *out = ULID_ZERO;
+    if (!*text || ulid_parse(slice_of(text), out)) return ERROR_NONE;
+    return error_say(txn->detail, ERROR_CORRUPT, "a stored id is malformed");
+}
+
+Error head_expect(Txn *txn, const Session *head, Ulid expected)
+{
+    Ulid actual;
+    Error error = stored_id(txn, head->head_id, &actual);
+    if (error) return error;
+    if (ulid_equal(actual, expected)) return ERROR_NONE;
+    return error_say(txn->detail, ERROR_HEAD_MOVED,
+                     "the head is '%s', not expected_head_id; read the session and try again",
+                     head->head_id);
+}
+
+static Error place_parent(Txn *txn, const MessageAppend *append, Place *place)
+{
+    Ulid head_id;
+    Error error = stored_id(txn, place->head->head_id, &head_id);
+    if (error) return error;
+    place->parent = append->has_parent ? append->parent : head_id;
+    place->is_branch = !ulid_equal(place->parent, head_id);
+    place->parent_owner = ULID_ZERO;
+    if (ulid_is_zero(place->parent)) return ERROR_NONE;
+    if (place->is_branch) {
+        return origin_resolve(txn, append->session, place->parent, &place->parent_owner);
+    }
+    place->parent_owner = append->session; // good enough unless a marker asks
+    return ERROR_NONE;
+}
+
+static Error place_external(Txn *txn, const MessageAppend *append)
+{
+    const External *external = append->draft->message->external;
+    if (!external) return ERROR_NONE;
+    Ulid holder;
+    Error error = message_by_external(txn, append->session, external, &holder);
+    if (error || ulid_is_zero(holder)) return error;
+    char text[ULID_TEXT_BYTES + 1];
+    ulid_format(holder, text);
+    return error_say(txn->detail, ERROR_EXTERNAL_TAKEN, "external '%s' of '%s' is held by message %s",
+                     external->id, external->source, text);
+}
+
+static Error place_check(Txn *txn, const MessageAppend *append, Place *place)
+{
+    Error error = session_head_for_write(txn, append->session, &place->head);
+    if (error) return error;
+    if (append->has_expected_head) {
+        error = head_expect(txn, place->head, append->expected_head);
+        if (error) return error;
+    }
+    error = place_parent(txn, append, place);
+    if (!error) error = place_external(txn, append);
+    if (error || append->draft->message->kind != MESSAGE_KIND_COMPACTION) return error;
+    return marker_cut_off(txn, append->draft->message->marker, place->parent, &place->cut_off);
+}
+
+static size_t put_id_field(uint8_t *out, uint32_t number, Ulid id)
+{
+    char text[ULID_TEXT_BYTES + 1];
+    ulid_format(id, text);
+    return wire_put_bytes_field(out, number, slice(text, ULID_TEXT_BYTES));
+}
+
+// Writes head and server fields right before the draft's bytes and stores the whole.
+static Error put_entry(Txn *txn, const MessageAppend *append, const Place *place, Ulid id,
+                       int64_t created_at)
+{
+    const MessageDraft *draft = append->draft;
+    uint8_t prefix[MESSAGE_PREFIX_BYTES_MAX];
+    size_t size = MESSAGE_HEAD_BYTES;
+    size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_ID, id);
+    size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_SESSION_ID, append->session);
+    if (!ulid_is_zero(place->parent)) {
+        size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_PARENT_ID, place->parent);
+    }
+    size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_SEQUENCE,
+                                  place->head->next_sequence);
+    size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_CREATED_AT,
+                                  (uint64_t)created_at);
+
+    MessageHead head = {
+        .status = draft->message->status,
+        .kind = draft->message->kind,
+        .role = draft->message->role,
+        .bytes = (uint32_t)(size - MESSAGE_HEAD_BYTES + draft->size),
+    };
+    message_head_encode(&head, prefix);
+    uint8_t *stream = draft->bytes - size;
+    memcpy(stream, prefix, size);
+    Key key = key_of_ids(append->session, id);
+    Error error =
+        record_insert(txn, TABLE_MESSAGES, &key, slice(stream, size + draft->size));
+    if (error) return error;
+    key = key_of_id(id);
+    return txn_put(txn, TABLE_MESSAGE_OWNER, &key, ulid_slice(&append->session));
+}
+
+static Error put_indexes(Txn *txn, const MessageAppend *append, const Place *place, Ulid id)
+{
+    const NewMessage *message = append->draft->message;
+    Error error = message_parts_put(txn, append->session, id, message->parts, message->n_parts);
+    if (error) return error;
+    if (message->external) {
+        Hash hash =
+            hash_pair(slice_of(message->external->source), slice_of(message->external->id));
+        Key key = key_message_external(append->session, hash);
+        error = txn_put(txn, TABLE_MESSAGE_EXTERNAL, &key, ulid_slice(&id));
+        if (error) return error;
+    }
+    return marker_index_put(txn, append->session, message->kind, id, place->cut_off);
+}
+
+// Issues the ids of parts that came without, into the packed bytes, and lists all in the receipt.
+static Error issue_part_ids(Txn *txn, const MessageDraft *draft, Receipt *receipt)
+{
+    size_t count = draft->message->n_parts;
+    if (count == 0) return ERROR_NONE;
+    receipt->part_ids = arena_array(txn->arena, char *, count);
+    if (!receipt->part_ids) return arena_error(txn->arena);
+    for (size_t i = 0; i < count; i++) {
+        if (!draft->part_id_is_issued[i]) {
+            receipt->part_ids[i] = draft->message->parts[i]->id;
+            continue;
+        }
+        receipt->part_ids[i] = txn_id_text(txn, txn_issue_id(txn));
+        if (!receipt->part_ids[i]) return arena_error(txn->arena);
+        memcpy(draft->part_ids[i], receipt->part_ids[i], ULID_TEXT_BYTES);
+    }
+    receipt->n_part_ids = count;
+    return ERROR_NONE;
+}
+
+static Error head_advance(Txn *txn, const MessageAppend *append, Session *head, Ulid id,
+                          int64_t created_at)
+{
+    const MessageDraft *draft = append->draft;
+    head->next_sequence++;
+    head->entry_count++;
+    if (draft->message->kind == MESSAGE_KIND_CONVERSATION) head->message_count++;
+    if (draft->has_usage) totals_add(head->own_totals, &draft->usage);
+    if (created_at > head->last_active_at) head->last_active_at = created_at;
+    char *id_text = txn_id_text(txn, id);
+    if (!id_text) return arena_error(txn->arena);
+    head->head_id = id_text;
+    head->last_entry_id = id_text;
+    return preview_note(txn, head, draft->message->kind, draft->message->role, draft->first_text);
+}
+
+static Error receipt_fill(Txn *txn, const MessageAppend *append, const Place *place, Ulid id,
+                          int64_t created_at, Receipt *receipt)
+{
+    receipt->id = txn_id_text(txn, id);
+    receipt->session_id = txn_id_text(txn, append->session);
+    receipt->parent_id = txn_id_text(txn, place->parent);
+    if (!receipt->id || !receipt->session_id || !receipt->parent_id) {
+        return arena_error(txn->arena);
+    }
+    receipt->sequence = place->head->next_sequence;
+    receipt->created_at = created_at;
+    return issue_part_ids(txn, append->draft, receipt);
+}
+
+// The origin of an entry that does not follow the head; the last previews then start anew.
+static Error put_branch(Txn *txn, const MessageAppend *append, const Place *place)
+{
+    SessionOrigin target = {true, place->parent_owner, place->parent};
+    Error error = origin_put(txn, append->session, txn_issue_id(txn), &target);
+    if (error) return error;
+    return preview_recompute_last(txn, append->session, place->head);
+}
+
+static Error put_all(Txn *txn, const MessageAppend *append, Place *place, Receipt *receipt,
+                     Ulid *out_id)
+{
+    Error error = place->is_branch ? put_branch(txn, append, place) : ERROR_NONE;
+    if (error) return error;
+    const MessageDraft *draft = append->draft;
+    Session *head = place->head;
+    int64_t old_active = head->last_active_at;
+    int64_t created_at = draft->created_at ? draft->created_at : txn->now_ms;
+    Ulid id = txn_issue_id(txn);
+    *out_id = id;
+
+    error = receipt_fill(txn, append, place, id, created_at, receipt);
+    if (!error) error = put_entry(txn, append, place, id, created_at);
+    if (!error) error = put_indexes(txn, append, place, id);
+    if (!error) error = head_advance(txn, append, head, id, created_at);
+    if (!error && append->propagate_usage && draft->has_usage) {
+        error = totals_propagate(txn, append->session, head, &draft->usage, &receipt->totals,
+                                 &receipt->n_totals);
+    }
+    if (error) return error;
+
+    Event event = EVENT__INIT;
+    bool is_marker = draft->message->kind == MESSAGE_KIND_COMPACTION;
+    event.type = is_marker ? EVENT_MARKER_ADDED : EVENT_MESSAGE_APPENDED;
+    event.message_id = receipt->id;
+    event.role = draft->message->role;
+    event.totals = receipt->totals;
+    event.n_totals = receipt->n_totals;
+    error = event_put(txn, append->session, head, &event);
+    if (!error) error = session_move_active(txn, append->session, old_active, head->last_active_at);
+    if (!error) error = session_put_head(txn, append->session, head);
+    return error;
+}
+
+Error message_append(Txn *txn, const MessageAppend *append, Receipt *out_receipt, Ulid *out_id)
+{
+    Place place = {.head = NULL};
+    Error error = place_check(txn, append, &place);
+    if (error) return error;
+    return put_all(txn, append, &place, out_receipt, out_id);
+}

@@ -1,0 +1,57 @@
+// Drafts. A part without an id is packed with 26 zeros in its place, which the write transaction
+// overwrites: an id's text always has that length.
+
+#include "store/message_draft.h"
+
+#include "base/wire.h"
+
+enum { PART_FIELD_NUMBER_ID = 1 };
+
+static char PLACEHOLDER[] = "00000000000000000000000000";
+_Static_assert(sizeof(PLACEHOLDER) == ULID_TEXT_BYTES + 1, "an id's text");
+
+// Notes where each part's id stands in the packed bytes.
+static void find_part_ids(MessageDraft *draft)
+{
+    Slice rest = {draft->bytes, draft->size};
+    WireField part, id;
+    size_t index = 0;
+    while (wire_next(&rest, &part)) {
+        if (part.number != MESSAGE_FIELD_NUMBER_PARTS) continue;
+        if (wire_find(part.bytes, PART_FIELD_NUMBER_ID, &id)) {
+            draft->part_ids[index++] = draft->bytes + (id.bytes.bytes - draft->bytes);
+        }
+    }
+}
+
+Error message_draft_make(Arena *arena, NewMessage *message, ErrorDetail *detail, MessageDraft *out)
+{
+    *out = (MessageDraft){.message = message, .created_at = message->created_at};
+    message->created_at = 0; // the server writes it
+    Totals no_usage = TOTALS__INIT;
+    out->has_usage = message->usage != NULL;
+    out->usage = message->usage ? message_usage_totals(message->usage) : no_usage;
+
+    out->part_ids = arena_array(arena, uint8_t *, message->n_parts + 1);
+    out->part_id_is_issued = arena_array(arena, bool, message->n_parts + 1);
+    if (!out->part_ids || !out->part_id_is_issued) return arena_error(arena);
+    for (size_t i = 0; i < message->n_parts; i++) {
+        if (*message->parts[i]->id) continue;
+        message->parts[i]->id = PLACEHOLDER;
+        out->part_id_is_issued[i] = true;
+    }
+
+    Slice packed;
+    Error error = txn_encode(arena, &message->base, MESSAGE_PREFIX_BYTES_MAX, &packed);
+    if (error) return error;
+    if (packed.size + MESSAGE_PREFIX_BYTES_MAX > MESSAGE_BYTES_MAX) {
+        return error_say(detail, ERROR_TOO_LONG, "message: %zu bytes packed, the limit is %d",
+                         packed.size, MESSAGE_BYTES_MAX - MESSAGE_PREFIX_BYTES_MAX);
+    }
+    // The arena's memory is ours to write; Slice only says that readers do not.
+    out->bytes = (uint8_t *)(uintptr_t)packed.bytes;
+    out->size = packed.size;
+    find_part_ids(out);
+    out->first_text = message_first_text(packed);
+    return ERROR_NONE;
+}

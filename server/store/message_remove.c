@@ -1,0 +1,182 @@
+// Deleting marks an entry and adds deleted_at behind its bytes; purging writes anew what may stay.
+// Neither reads the content of a large message, unless it is a marker.
+
+#include "store/message_remove.h"
+
+#include "base/wire.h"
+#include "store/event.h"
+#include "store/marker.h"
+#include "store/message_part.h"
+#include "store/preview.h"
+#include "store/record.h"
+#include "store/totals.h"
+
+typedef struct Removal {
+    Ulid id;
+    Ulid session;
+    Session *session_head;
+    MessageHead head;
+    Slice first; // copied: it outlives the first put
+} Removal;
+
+static Error removal_begin(Txn *txn, Ulid message, Removal *removal, Receipt *receipt)
+{
+    removal->id = message;
+    Error error = message_owner(txn, message, &removal->session);
+    if (!error) error = session_head_for_write(txn, removal->session, &removal->session_head);
+    Slice first;
+    if (!error) error = message_first(txn, removal->session, message, &removal->head, &first);
+    if (!error) error = arena_copy(txn->arena, first, &removal->first);
+    if (!error) error = message_receipt(txn, removal->first, receipt);
+    return error;
+}
+
+static Error removal_end(Txn *txn, const Removal *removal, const char *event_type)
+{
+    Session *head = removal->session_head;
+    if (removal->head.kind == MESSAGE_KIND_CONVERSATION) {
+        Error error = ERROR_NONE;
+        if (removal->head.role == ROLE_USER) {
+            error = preview_recompute_first(txn, removal->session, head);
+        }
+        if (!error && (removal->head.role == ROLE_USER || removal->head.role == ROLE_ASSISTANT)) {
+            error = preview_recompute_last(txn, removal->session, head);
+        }
+        if (error) return error;
+    }
+    Event event = EVENT__INIT;
+    event.type = (char *)(uintptr_t)event_type;
+    event.message_id = txn_id_text(txn, removal->id);
+    if (!event.message_id) return arena_error(txn->arena);
+    event.role = removal->head.role;
+    Error error = event_put(txn, removal->session, head, &event);
+    if (error) return error;
+    return session_put_head(txn, removal->session, head);
+}
+
+static Error subtract_usage(Txn *txn, const Removal *removal)
+{
+    WireField field;
+    Slice rest = removal->first;
+    while (wire_next(&rest, &field) && field.number <= MESSAGE_FIELD_NUMBER_USAGE) {
+        if (field.number != MESSAGE_FIELD_NUMBER_USAGE) continue;
+        Usage *usage;
+        Error error = txn_decode(txn, &usage__descriptor, field.bytes, &usage);
+        if (error) return error;
+        Totals totals = message_usage_totals(usage);
+        totals_subtract(removal->session_head->own_totals, &totals);
+    }
+    return ERROR_NONE;
+}
+
+Error message_delete(Txn *txn, Ulid message, Receipt *out_receipt)
+{
+    Removal removal = {.id = message};
+    Error error = removal_begin(txn, message, &removal, out_receipt);
+    if (error || removal.head.is_deleted) return error;
+
+    uint8_t field[WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX];
+    size_t size = wire_put_varint_field(field, MESSAGE_FIELD_NUMBER_DELETED_AT,
+                                        (uint64_t)txn->now_ms);
+    removal.head.is_deleted = true;
+    error = message_extend(txn, removal.session, message, &removal.head, slice(field, size));
+    if (!error) {
+        error = marker_index_delete(txn, removal.session, removal.head.kind, message);
+    }
+    if (!error) error = message_parts_delete(txn, removal.session, message);
+    if (!error) error = subtract_usage(txn, &removal);
+    if (error) return error;
+    removal.session_head->entry_count--;
+    if (removal.head.kind == MESSAGE_KIND_CONVERSATION) removal.session_head->message_count--;
+    return removal_end(txn, &removal, EVENT_MESSAGE_DELETED);
+}
+
+static bool field_stays(uint32_t number)
+{
+    return number < MESSAGE_FIELD_NUMBER_BRIEF_END && number != MESSAGE_FIELD_NUMBER_NAME &&
+           number != MESSAGE_FIELD_NUMBER_EXTERNAL;
+}
+
+static Error append_bare_marker(Txn *txn, Slice bytes, uint8_t *out, size_t *size)
+{
+    Marker *marker;
+    Error error = txn_decode(txn, &marker__descriptor, bytes, &marker);
+    if (error) return error;
+    Marker bare = *marker;
+    bare.summary = bare.details_json = bare.first_kept_external = (char *)(uintptr_t) "";
+    Slice packed;
+    error = txn_encode(txn->arena, &bare.base, 0, &packed);
+    if (error) return error;
+    *size += wire_put_bytes_field(out + *size, MESSAGE_FIELD_NUMBER_MARKER, packed);
+    return ERROR_NONE;
+}
+
+// Appends what stays of the fields behind the first chunk's: the time of a deletion, which was added
+// at the end, and a marker without its words.
+static Error append_from_behind(Txn *txn, const Removal *removal, uint8_t *out, size_t *size)
+{
+    MessageHead head;
+    Slice bytes;
+    Error error = message_bytes(txn, removal->session, removal->id, &head, &bytes);
+    if (error) return error;
+    WireField field;
+    if (wire_find(bytes, MESSAGE_FIELD_NUMBER_DELETED_AT, &field)) {
+        *size += wire_put_varint_field(out + *size, field.number, field.value);
+    }
+    if (!wire_find(bytes, MESSAGE_FIELD_NUMBER_MARKER, &field)) return ERROR_NONE;
+    return append_bare_marker(txn, field.bytes, out, size);
+}
+
+static Error put_emptied(Txn *txn, Removal *removal)
+{
+    uint8_t *stream = arena_alloc(txn->arena, 2 * VALUE_BYTES_MAX);
+    if (!stream) return arena_error(txn->arena);
+    size_t size = MESSAGE_HEAD_BYTES;
+    WireField field;
+    Slice rest = removal->first;
+    while (wire_next(&rest, &field) && field.number < MESSAGE_FIELD_NUMBER_BRIEF_END) {
+        if (!field_stays(field.number)) continue;
+        memcpy(stream + size, field.whole.bytes, field.whole.size);
+        size += field.whole.size;
+    }
+    if (removal->head.is_deleted || removal->head.kind == MESSAGE_KIND_COMPACTION) {
+        Error error = append_from_behind(txn, removal, stream, &size);
+        if (error) return error;
+    }
+    removal->head.is_purged = true;
+    removal->head.bytes = (uint32_t)(size - MESSAGE_HEAD_BYTES);
+    message_head_encode(&removal->head, stream);
+    Key key = key_of_ids(removal->session, removal->id);
+    return record_put(txn, TABLE_MESSAGES, &key, slice(stream, size));
+}
+
+static Error drop_external(Txn *txn, const Removal *removal)
+{
+    WireField field;
+    Slice rest = removal->first;
+    while (wire_next(&rest, &field) && field.number < MESSAGE_FIELD_NUMBER_BRIEF_END) {
+        if (field.number != MESSAGE_FIELD_NUMBER_EXTERNAL) continue;
+        External *external;
+        Error error = txn_decode(txn, &external__descriptor, field.bytes, &external);
+        if (error) return error;
+        Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
+        Key key = key_message_external(removal->session, hash);
+        return txn_delete(txn, TABLE_MESSAGE_EXTERNAL, &key);
+    }
+    return ERROR_NONE;
+}
+
+Error message_purge(Txn *txn, Ulid message, Receipt *out_receipt)
+{
+    Removal removal = {.id = message};
+    Error error = removal_begin(txn, message, &removal, out_receipt);
+    if (error || removal.head.is_purged) return error;
+    error = put_emptied(txn, &removal);
+    if (!error) error = message_parts_delete(txn, removal.session, message);
+    if (!error) error = drop_external(txn, &removal);
+    if (error) return error;
+    Key key = key_of_ids(removal.session, message);
+    error = record_delete(txn, TABLE_ORIGINALS, &key, NULL);
+    if (error) return error;
+    return removal_end(txn, &removal, EVENT_MESSAGE_PURGED);
+}

@@ -1,0 +1,34 @@
+// Scans of a session's log: entry by entry, in either order, without decoding.
+
+#pragma once
+
+#include "store/message.h"
+#include "store/origin.h"
+
+typedef struct MessageRow {
+    Ulid session;
+    Ulid id;
+    MessageHead head;
+    Slice first; // the message's bytes in the first chunk; borrowed until the scan moves
+} MessageRow;
+
+typedef struct MessageScan {
+    Txn *txn;
+    KvCursor *cursor;
+    Segment segment;
+    bool is_newest_first;
+    bool is_started;
+    MessageRow row; // where the scan stands
+} MessageScan;
+
+MUST_USE Error message_scan_open(MessageScan *scan, Txn *txn);
+void message_scan_close(MessageScan *scan); // allowed on a zeroed scan
+
+// Starts over on a segment.
+void message_scan_start(MessageScan *scan, const Segment *segment, bool is_newest_first);
+
+// The next entry of the segment, deleted ones too. `*out_row` is borrowed until the next call.
+MUST_USE Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **out_row);
+
+// Appends the entry the scan stands on to `out` as the content of the bytes field `field`.
+MUST_USE Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out);

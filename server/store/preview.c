@@ -1,0 +1,144 @@
+// Previews. An ancestor's history never leads back into the session, so the walk over the history's
+// own entries ends at the first segment of another session.
+
+#include "store/preview.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "store/message_scan.h"
+#include "store/origin.h"
+
+static Error cut_copy(Txn *txn, Slice text, size_t bytes_max, char **out)
+{
+    char *copy = arena_string(txn->arena, utf8_cut(text, bytes_max));
+    if (!copy) return arena_error(txn->arena);
+    *out = copy;
+    return ERROR_NONE;
+}
+
+Error preview_note(Txn *txn, Session *head, MessageKind kind, Role role, Slice text)
+{
+    if (kind != MESSAGE_KIND_CONVERSATION || text.size == 0) return ERROR_NONE;
+    if (role == ROLE_ASSISTANT) {
+        return cut_copy(txn, text, LAST_PREVIEW_BYTES_MAX, &head->last_agent_message);
+    }
+    if (role != ROLE_USER) return ERROR_NONE;
+    if (!*head->first_message_preview) {
+        Error error = cut_copy(txn, text, FIRST_PREVIEW_BYTES_MAX, &head->first_message_preview);
+        if (error) return error;
+    }
+    return cut_copy(txn, text, LAST_PREVIEW_BYTES_MAX, &head->last_user_message);
+}
+
+static bool row_is_turn_of(const MessageRow *row, Role role)
+{
+    return !row->head.is_deleted && row->head.kind == MESSAGE_KIND_CONVERSATION &&
+           row->head.role == role;
+}
+
+static Error row_text(Txn *txn, const MessageRow *row, Slice *out)
+{
+    MessageHead head;
+    Slice bytes;
+    Error error = message_bytes(txn, row->session, row->id, &head, &bytes);
+    if (error) return error;
+    *out = message_first_text(bytes);
+    return ERROR_NONE;
+}
+
+Error preview_recompute_first(Txn *txn, Ulid session, Session *head)
+{
+    head->first_message_preview = (char *)(uintptr_t) "";
+    MessageScan scan = {.cursor = NULL};
+    Error error = message_scan_open(&scan, txn);
+    Segment log = {session, ULID_ZERO, ULID_MAX};
+    message_scan_start(&scan, &log, /* is_newest_first= */ false);
+    const MessageRow *row;
+    bool found = true;
+    while (!error && !*head->first_message_preview) {
+        error = message_scan_next(&scan, &found, &row);
+        if (error || !found) break;
+        if (!row_is_turn_of(row, ROLE_USER)) continue;
+        Slice text;
+        error = row_text(txn, row, &text);
+        if (error || text.size == 0) continue;
+        error = cut_copy(txn, text, FIRST_PREVIEW_BYTES_MAX, &head->first_message_preview);
+    }
+    message_scan_close(&scan);
+    return error;
+}
+
+// Calls `visit` on the current history's own entries, newest first, until it says stop.
+typedef struct OwnVisitor {
+    Error (*visit)(Txn *txn, struct OwnVisitor *visitor, const MessageRow *row, bool *out_stop);
+    Session *head;
+    bool has_user, has_agent;
+    Ulid found_id;
+} OwnVisitor;
+
+static Error visit_own(Txn *txn, Ulid session, OwnVisitor *visitor)
+{
+    OriginWalk walk = {.cursor = NULL};
+    MessageScan scan = {.cursor = NULL};
+    Error error = origin_walk_begin(&walk, txn, session, ULID_MAX);
+    if (!error) error = message_scan_open(&scan, txn);
+    bool stop = false;
+    while (!error && !stop) {
+        Segment segment;
+        bool found;
+        error = origin_walk_next(&walk, &found, &segment);
+        if (error || !found || !ulid_equal(segment.session, session)) break;
+        message_scan_start(&scan, &segment, /* is_newest_first= */ true);
+        const MessageRow *row;
+        while (!error && !stop) {
+            error = message_scan_next(&scan, &found, &row);
+            if (error || !found) break;
+            error = visitor->visit(txn, visitor, row, &stop);
+        }
+    }
+    message_scan_close(&scan);
+    origin_walk_end(&walk);
+    return error;
+}
+
+static Error visit_last(Txn *txn, OwnVisitor *visitor, const MessageRow *row, bool *out_stop)
+{
+    bool is_user = !visitor->has_user && row_is_turn_of(row, ROLE_USER);
+    bool is_agent = !visitor->has_agent && row_is_turn_of(row, ROLE_ASSISTANT);
+    if (!is_user && !is_agent) return ERROR_NONE;
+    Slice text;
+    Error error = row_text(txn, row, &text);
+    if (error || text.size == 0) return error;
+    char **preview =
+        is_user ? &visitor->head->last_user_message : &visitor->head->last_agent_message;
+    error = cut_copy(txn, text, LAST_PREVIEW_BYTES_MAX, preview);
+    if (is_user) visitor->has_user = true;
+    if (is_agent) visitor->has_agent = true;
+    *out_stop = visitor->has_user && visitor->has_agent;
+    return error;
+}
+
+Error preview_recompute_last(Txn *txn, Ulid session, Session *head)
+{
+    head->last_user_message = (char *)(uintptr_t) "";
+    head->last_agent_message = (char *)(uintptr_t) "";
+    OwnVisitor visitor = {.visit = visit_last, .head = head};
+    return visit_own(txn, session, &visitor);
+}
+
+static Error visit_user(Txn *txn, OwnVisitor *visitor, const MessageRow *row, bool *out_stop)
+{
+    (void)txn;
+    *out_stop = row_is_turn_of(row, ROLE_USER);
+    if (*out_stop) visitor->found_id = row->id;
+    return ERROR_NONE;
+}
+
+Error preview_latest_user_message(Txn *txn, Ulid session, Ulid *out)
+{
+    OwnVisitor visitor = {.visit = visit_user};
+    Error error = visit_own(txn, session, &visitor);
+    if (error) return error;
+    *out = visitor.found_id;
+    return ERROR_NONE;
+}

@@ -1,0 +1,160 @@
+// Sessions: reading and writing the two rows.
+
+#include "store/session.h"
+
+#include "base/limits.h"
+#include "base/wire.h"
+#include "store/record.h"
+
+static Error not_found(Txn *txn, Ulid id)
+{
+    char text[ULID_TEXT_BYTES + 1];
+    ulid_format(id, text);
+    return error_say(txn->detail, ERROR_SESSION_NOT_FOUND, "there is no session %s", text);
+}
+
+static Error row_get(Txn *txn, Ulid id, uint8_t row, Slice *out)
+{
+    Key key = key_session(id, row);
+    bool found;
+    Error error = record_get(txn, TABLE_SESSIONS, &key, &found, out);
+    if (error || found) return error;
+    return not_found(txn, id);
+}
+
+Error session_brief(Txn *txn, Ulid id, SessionBrief *out)
+{
+    Key key = key_session(id, SESSION_ROW_SETTINGS);
+    Slice rest;
+    bool found;
+    Error error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &rest);
+    if (error) return error;
+    if (!found) return not_found(txn, id);
+
+    *out = (SessionBrief){.kind = SESSION_KIND_UNSPECIFIED};
+    WireField field;
+    while (wire_next(&rest, &field) && field.number <= SESSION_FIELD_NUMBER_PARENT_ID) {
+        if (field.number == SESSION_FIELD_NUMBER_KIND) out->kind = (SessionKind)field.value;
+        if (field.number == SESSION_FIELD_NUMBER_DELETED_AT) out->is_deleted = field.value != 0;
+        if (field.number == SESSION_FIELD_NUMBER_ARCHIVED_AT) out->is_archived = field.value != 0;
+        if (field.number == SESSION_FIELD_NUMBER_PARENT_ID &&
+            !ulid_parse(field.bytes, &out->parent)) {
+            return error_say(txn->detail, ERROR_CORRUPT, "a session's parent_id is not an id");
+        }
+    }
+    return ERROR_NONE;
+}
+
+static Error session_row(Txn *txn, Ulid id, uint8_t row, Session **out)
+{
+    Slice bytes;
+    Error error = row_get(txn, id, row, &bytes);
+    if (error) return error;
+    return txn_decode(txn, &session__descriptor, bytes, out);
+}
+
+Error session_settings(Txn *txn, Ulid id, Session **out)
+{
+    return session_row(txn, id, SESSION_ROW_SETTINGS, out);
+}
+
+Error session_head(Txn *txn, Ulid id, Session **out)
+{
+    return session_row(txn, id, SESSION_ROW_HEAD, out);
+}
+
+Error session_head_for_write(Txn *txn, Ulid id, Session **out)
+{
+    SessionBrief brief;
+    Error error = session_brief(txn, id, &brief);
+    if (error) return error;
+    if (brief.is_deleted) return ERROR_SESSION_DELETED;
+    if (brief.is_archived) return ERROR_SESSION_ARCHIVED;
+    return session_head(txn, id, out);
+}
+
+static Error session_put_row(Txn *txn, Ulid id, uint8_t row, const Session *session)
+{
+    Slice bytes;
+    Error error = txn_encode(txn->arena, &session->base, 0, &bytes);
+    if (error) return error;
+    Key key = key_session(id, row);
+    if (row == SESSION_ROW_HEAD && bytes.size < VALUE_BYTES_MAX) {
+        // A head is one chunk by the limits of its fields: no later chunk to look for.
+        return record_insert(txn, TABLE_SESSIONS, &key, bytes);
+    }
+    return record_put(txn, TABLE_SESSIONS, &key, bytes);
+}
+
+Error session_put_settings(Txn *txn, Ulid id, const Session *settings)
+{
+    return session_put_row(txn, id, SESSION_ROW_SETTINGS, settings);
+}
+
+Error session_put_head(Txn *txn, Ulid id, const Session *head)
+{
+    return session_put_row(txn, id, SESSION_ROW_HEAD, head);
+}
+
+SessionStatus session_status_now(SessionStatus status, int64_t status_until, int64_t now_ms)
+{
+    if (status == SESSION_STATUS_UNSPECIFIED) return SESSION_STATUS_IDLE;
+    if (status_until != 0 && status_until <= now_ms) return SESSION_STATUS_IDLE;
+    return status;
+}
+
+// The settings up to the first field that listings leave out: fields are stored in order.
+static Slice settings_brief(Slice settings)
+{
+    Slice rest = settings;
+    WireField field;
+    while (rest.size > 0) {
+        const uint8_t *before = rest.bytes;
+        if (!wire_next(&rest, &field) || field.number >= SESSION_FIELD_NUMBER_BRIEF_END) {
+            return (Slice){settings.bytes, (size_t)(before - settings.bytes)};
+        }
+    }
+    return settings;
+}
+
+// Whether the head says a status other than the one that readers are told.
+static bool head_status_is_over(Slice head, int64_t now_ms)
+{
+    int64_t status = 0, status_until = 0;
+    WireField field;
+    while (wire_next(&head, &field) && field.number <= SESSION_FIELD_NUMBER_STATUS_UNTIL) {
+        if (field.number == SESSION_FIELD_NUMBER_STATUS) status = (int64_t)field.value;
+        if (field.number == SESSION_FIELD_NUMBER_STATUS_UNTIL) status_until = (int64_t)field.value;
+    }
+    return status != (int64_t)session_status_now((SessionStatus)status, status_until, now_ms);
+}
+
+Error session_rows_append_to(const Txn *txn, Slice settings, Slice head, bool is_brief,
+                             uint32_t field, Buffer *out)
+{
+    if (is_brief) settings = settings_brief(settings);
+
+    // The last value of a field wins: the status in force is said once more, at the end.
+    uint8_t patch[2 * (WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX)];
+    size_t patch_size = 0;
+    if (head_status_is_over(head, txn->now_ms)) {
+        patch_size = wire_put_varint_field(patch, SESSION_FIELD_NUMBER_STATUS, SESSION_STATUS_IDLE);
+        patch_size +=
+            wire_put_varint_field(patch + patch_size, SESSION_FIELD_NUMBER_STATUS_UNTIL, 0);
+    }
+    Error error = wire_append_header(out, field, settings.size + head.size + patch_size);
+    if (!error) error = buffer_append(out, settings);
+    if (!error) error = buffer_append(out, head);
+    if (!error) error = buffer_append(out, slice(patch, patch_size));
+    return error;
+}
+
+Error session_append_to(Txn *txn, Ulid id, bool is_brief, uint32_t field, Buffer *out)
+{
+    Slice settings, head;
+    Error error = row_get(txn, id, SESSION_ROW_SETTINGS, &settings);
+    if (error) return error;
+    error = row_get(txn, id, SESSION_ROW_HEAD, &head);
+    if (error) return error;
+    return session_rows_append_to(txn, settings, head, is_brief, field, out);
+}

@@ -1,0 +1,102 @@
+// by_active. Only a time that a caller set can land before the true time of the row in front of it;
+// that row is then re-keyed first, and one is always enough (see the rule in the header).
+
+#include "store/session_active.h"
+
+#include "base/wire.h"
+#include "store/record.h"
+
+static Error last_active_of(Txn *txn, Ulid id, int64_t *out)
+{
+    Key key = key_session(id, SESSION_ROW_HEAD);
+    Slice rest;
+    bool found;
+    Error error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &rest);
+    if (error) return error;
+    WireField field;
+    if (found && wire_find(rest, SESSION_FIELD_NUMBER_LAST_ACTIVE_AT, &field)) {
+        *out = (int64_t)field.value;
+        return ERROR_NONE;
+    }
+    return error_say(txn->detail, ERROR_CORRUPT, "by_active names a session without a head");
+}
+
+// The row of a session: the last one not above (last_active_at, id).
+static Error find_row(Txn *txn, KvCursor *cursor, Ulid id, int64_t last_active_at, Key *out)
+{
+    Key bound = key_by_active(last_active_at, ulid_next(id));
+    KvRow row;
+    bool found;
+    Error error = kv_seek_before(cursor, key_slice(&bound), &found, &row);
+    if (error) return error;
+    if (!found || row.key.size != KEY_BY_ACTIVE_BYTES ||
+        !ulid_equal(key_id_at(row.key, 8), id)) {
+        return error_say(txn->detail, ERROR_CORRUPT, "by_active has lost a session");
+    }
+    out->size = 0;
+    key_add(out, row.key.bytes, row.key.size);
+    return ERROR_NONE;
+}
+
+static Error is_last(KvCursor *cursor, const Key *key, bool *out)
+{
+    KvRow row;
+    bool found;
+    Error error = kv_seek_last(cursor, &found, &row);
+    if (error) return error;
+    *out = found && slice_equal(row.key, key_slice(key));
+    return ERROR_NONE;
+}
+
+// Gives the row in front of `key` its session's true time, if that is not in front of `key`.
+static Error settle_neighbour(Txn *txn, KvCursor *cursor, const Key *key)
+{
+    KvRow row;
+    bool found;
+    Error error = kv_seek_before(cursor, key_slice(key), &found, &row);
+    if (error || !found) return error;
+    if (row.key.size != KEY_BY_ACTIVE_BYTES) return ERROR_CORRUPT;
+    Key old_key = {.size = 0};
+    key_add(&old_key, row.key.bytes, row.key.size);
+    Ulid neighbour = key_id_at(row.key, 8);
+    int64_t last_active_at = 0;
+    error = last_active_of(txn, neighbour, &last_active_at);
+    if (error) return error;
+    Key true_key = key_by_active(last_active_at, neighbour);
+    if (memcmp(true_key.bytes, key->bytes, KEY_BY_ACTIVE_BYTES) < 0) return ERROR_NONE;
+    error = txn_delete(txn, TABLE_BY_ACTIVE, &old_key);
+    if (error) return error;
+    return txn_put(txn, TABLE_BY_ACTIVE, &true_key, (Slice){NULL, 0});
+}
+
+Error session_move_active(Txn *txn, Ulid id, int64_t old_ms, int64_t new_ms)
+{
+    if (old_ms == new_ms) return ERROR_NONE;
+    CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
+    Error error = kv_cursor_open(txn->kv, TABLE_BY_ACTIVE, &cursor);
+    if (error) return error;
+    if (old_ms != SESSION_IS_NEW) {
+        Key old_key;
+        bool stays = false;
+        error = find_row(txn, cursor, id, old_ms, &old_key);
+        if (!error) error = is_last(cursor, &old_key, &stays);
+        if (error || stays) return error;
+        error = txn_delete(txn, TABLE_BY_ACTIVE, &old_key);
+        if (error) return error;
+    }
+    Key new_key = key_by_active(new_ms, id);
+    error = settle_neighbour(txn, cursor, &new_key);
+    if (error) return error;
+    return txn_put(txn, TABLE_BY_ACTIVE, &new_key, (Slice){NULL, 0});
+}
+
+Error session_drop_active(Txn *txn, Ulid id, int64_t last_active_at)
+{
+    CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
+    Error error = kv_cursor_open(txn->kv, TABLE_BY_ACTIVE, &cursor);
+    if (error) return error;
+    Key key;
+    error = find_row(txn, cursor, id, last_active_at, &key);
+    if (error) return error;
+    return txn_delete(txn, TABLE_BY_ACTIVE, &key);
+}

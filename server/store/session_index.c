@@ -1,0 +1,201 @@
+// The indexes of sessions. A hash leads to candidates; the record itself decides, so that a
+// collision is never taken for a match.
+
+#include "store/session_index.h"
+
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "store/session.h"
+
+static size_t entry_add(SessionIndexEntry *out, size_t count, SessionListing listing,
+                        const char *text)
+{
+    if (!*text) return count;
+    out[count] = (SessionIndexEntry){listing, hash_bytes(slice_of(text))};
+    return count + 1;
+}
+
+size_t session_index_entries(const Session *settings,
+                             SessionIndexEntry out[SESSION_INDEX_ENTRIES_MAX])
+{
+    size_t count = 0;
+    count = entry_add(out, count, LISTING_PROJECT_DIR, settings->project_dir);
+    count = entry_add(out, count, LISTING_SLUG, settings->slug);
+    count = entry_add(out, count, LISTING_WORKSPACE, settings->workspace_id);
+    count = entry_add(out, count, LISTING_ACCOUNT, settings->account_id);
+    count = entry_add(out, count, LISTING_PROJECT, settings->project_id);
+    count = entry_add(out, count, LISTING_ROLE_NAME, settings->role_name);
+    if (settings->external) {
+        const External *external = settings->external;
+        count = entry_add(out, count, LISTING_EXTERNAL_SOURCE, external->source);
+        out[count++] = (SessionIndexEntry){
+            LISTING_EXTERNAL, hash_pair(slice_of(external->source), slice_of(external->id))};
+    }
+    if (settings->deleted_at != 0) {
+        out[count++] = (SessionIndexEntry){LISTING_DELETED, {{0}}};
+    }
+    return count;
+}
+
+static bool entries_contain(const SessionIndexEntry *entries, size_t count,
+                            const SessionIndexEntry *entry)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].listing == entry->listing &&
+            memcmp(entries[i].hash.bytes, entry->hash.bytes, HASH_BYTES) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Error session_index_update(Txn *txn, Ulid id, const Session *old_settings,
+                           const Session *new_settings)
+{
+    SessionIndexEntry old_entries[SESSION_INDEX_ENTRIES_MAX];
+    SessionIndexEntry new_entries[SESSION_INDEX_ENTRIES_MAX];
+    size_t old_count = old_settings ? session_index_entries(old_settings, old_entries) : 0;
+    size_t new_count = new_settings ? session_index_entries(new_settings, new_entries) : 0;
+
+    for (size_t i = 0; i < old_count; i++) {
+        if (entries_contain(new_entries, new_count, &old_entries[i])) continue;
+        Key key = key_session_index(old_entries[i].listing, old_entries[i].hash, id);
+        Error error = txn_delete(txn, TABLE_SESSION_INDEX, &key);
+        if (error) return error;
+    }
+    for (size_t i = 0; i < new_count; i++) {
+        if (entries_contain(old_entries, old_count, &new_entries[i])) continue;
+        Key key = key_session_index(new_entries[i].listing, new_entries[i].hash, id);
+        Error error = txn_put(txn, TABLE_SESSION_INDEX, &key, (Slice){NULL, 0});
+        if (error) return error;
+    }
+    return ERROR_NONE;
+}
+
+typedef bool (*SettingsMatch)(const Session *settings, const void *wanted);
+
+static bool slug_matches(const Session *settings, const void *wanted)
+{
+    return strcmp(settings->slug, wanted) == 0;
+}
+
+static bool external_matches(const Session *settings, const void *wanted)
+{
+    const External *external = wanted;
+    return settings->external && strcmp(settings->external->source, external->source) == 0 &&
+           strcmp(settings->external->id, external->id) == 0;
+}
+
+// The first session other than `except` under this index entry whose settings match.
+static Error find_holder(Txn *txn, const SessionIndexEntry *entry, SettingsMatch matches,
+                         const void *wanted, Ulid except, Ulid *out)
+{
+    *out = ULID_ZERO;
+    CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
+    Error error = kv_cursor_open(txn->kv, TABLE_SESSION_INDEX, &cursor);
+    if (error) return error;
+    Key key = key_session_index(entry->listing, entry->hash, ULID_ZERO);
+    Slice prefix = {key.bytes, KEY_SESSION_INDEX_BYTES - ULID_BYTES};
+    KvRow row;
+    bool found;
+    for (error = kv_seek(cursor, key_slice(&key), &found, &row);
+         !error && found && slice_starts_with(row.key, prefix);
+         error = kv_next(cursor, &found, &row)) {
+        if (row.key.size != KEY_SESSION_INDEX_BYTES) return ERROR_CORRUPT;
+        Ulid id = key_id_at(row.key, prefix.size);
+        if (ulid_equal(id, except)) continue;
+        Session *settings;
+        error = session_settings(txn, id, &settings);
+        if (error) return error == ERROR_SESSION_NOT_FOUND ? ERROR_CORRUPT : error;
+        if (matches(settings, wanted)) {
+            *out = id;
+            return ERROR_NONE;
+        }
+    }
+    return error;
+}
+
+Error session_index_slug_holder(Txn *txn, const char *slug, Ulid except, Ulid *out)
+{
+    SessionIndexEntry entry = {LISTING_SLUG, hash_bytes(slice_of(slug))};
+    return find_holder(txn, &entry, slug_matches, slug, except, out);
+}
+
+Error session_index_external_holder(Txn *txn, const External *external, Ulid *out)
+{
+    SessionIndexEntry entry = {LISTING_EXTERNAL,
+                               hash_pair(slice_of(external->source), slice_of(external->id))};
+    return find_holder(txn, &entry, external_matches, external, ULID_ZERO, out);
+}
+
+// Writes "slug-n", cutting the slug on a code point so that the whole stays within the limit.
+static void slug_with_suffix(const char *slug, uint32_t n, char out[SLUG_BYTES_MAX + 1])
+{
+    char suffix[16];
+    int suffix_size = snprintf(suffix, sizeof(suffix), "-%u", n);
+    size_t size = strlen(slug);
+    size_t size_max = SLUG_BYTES_MAX - (size_t)suffix_size;
+    if (size > size_max) {
+        size = size_max;
+        while (size > 0 && ((unsigned char)slug[size] & 0xC0) == 0x80) size--;
+    }
+    snprintf(out, SLUG_BYTES_MAX + 1, "%.*s%s", (int)size, slug, suffix);
+}
+
+// Finds a free "slug-n". Doubling, then halving the gap, asks about 2 log n times where a thousand
+// sessions have the same slug; the n it finds has a taken neighbour below it.
+static Error slug_find_suffix(Txn *txn, const char *slug, Ulid self, char out[SLUG_BYTES_MAX + 1])
+{
+    uint32_t taken = 1, free_n = 2;
+    for (;;) {
+        slug_with_suffix(slug, free_n, out);
+        Ulid holder;
+        Error error = session_index_slug_holder(txn, out, self, &holder);
+        if (error) return error;
+        if (ulid_is_zero(holder)) break;
+        taken = free_n;
+        if (free_n >= SLUG_SUFFIX_MAX) {
+            return error_say(txn->detail, ERROR_SLUG_TAKEN, "no free suffix for slug '%s'", slug);
+        }
+        free_n *= 2;
+    }
+    while (free_n - taken > 1) {
+        uint32_t middle = taken + (free_n - taken) / 2;
+        slug_with_suffix(slug, middle, out);
+        Ulid holder;
+        Error error = session_index_slug_holder(txn, out, self, &holder);
+        if (error) return error;
+        if (ulid_is_zero(holder)) {
+            free_n = middle;
+        } else {
+            taken = middle;
+        }
+    }
+    slug_with_suffix(slug, free_n, out);
+    return ERROR_NONE;
+}
+
+Error session_index_settle_slug(Txn *txn, const char *slug, SlugPolicy policy, Ulid self,
+                                char **out_slug)
+{
+    char settled[SLUG_BYTES_MAX + 1];
+    snprintf(settled, sizeof(settled), "%s", slug);
+    if (*slug && policy != SLUG_POLICY_FREE && policy != SLUG_POLICY_UNSPECIFIED) {
+        Ulid holder;
+        Error error = session_index_slug_holder(txn, slug, self, &holder);
+        if (error) return error;
+        if (!ulid_is_zero(holder) && policy == SLUG_POLICY_UNIQUE) {
+            char holder_text[ULID_TEXT_BYTES + 1];
+            ulid_format(holder, holder_text);
+            return error_say(txn->detail, ERROR_SLUG_TAKEN, "slug '%s' is held by session %s", slug,
+                             holder_text);
+        }
+        if (!ulid_is_zero(holder)) {
+            error = slug_find_suffix(txn, slug, self, settled);
+            if (error) return error;
+        }
+    }
+    *out_slug = arena_string(txn->arena, slice_of(settled));
+    return *out_slug ? ERROR_NONE : arena_error(txn->arena);
+}

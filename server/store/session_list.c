@@ -1,0 +1,350 @@
+// Listing sessions. The most selective index that a filter offers yields candidates in id order
+// (or by_active yields them in order of activity); every filter is then checked on the candidate's
+// own bytes, which also settles hash collisions. Nothing is decoded.
+
+#include "store/session_list.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "base/wire.h"
+#include "store/record.h"
+#include "store/session_index.h"
+
+// Fields of Session that only listings read.
+enum {
+    FIELD_ACCOUNT_ID = 15,
+    FIELD_PROJECT_ID = 16,
+    FIELD_WORKSPACE_ID = 17,
+    FIELD_ROLE_NAME = 18,
+    FIELD_EXTERNAL = 21,
+    EXTERNAL_FIELD_SOURCE = 1,
+    EXTERNAL_FIELD_ID = 2,
+};
+
+SessionQuery session_query_all(void)
+{
+    return (SessionQuery){
+        .project_dir = "",
+        .workspace_id = "",
+        .account_id = "",
+        .project_id = "",
+        .role_name = "",
+        .external_source = "",
+        .slug = "",
+        .deleted = DELETED_FILTER_INCLUDE,
+        .id_high = ULID_MAX,
+        .order = SESSION_ORDER_CREATED,
+        .limit = SESSION_LIST_LIMIT_DEFAULT,
+        .page_bytes = PAGE_BYTES_DEFAULT,
+        .before_active = INT64_MAX,
+        .before = ULID_MAX,
+    };
+}
+
+// Where candidates come from: rows whose key is `prefix` and an id, walked backwards.
+typedef struct Source {
+    KvCursor *cursor;
+    StoreTable table;
+    Key prefix;
+    bool is_by_active;
+    bool is_started;
+    Ulid before;          // candidates are strictly before it …
+    int64_t before_active; // … and by activity, before this pair
+} Source;
+
+static void source_index(Source *source, SessionListing listing, Hash hash)
+{
+    source->table = TABLE_SESSION_INDEX;
+    Key key = key_session_index(listing, hash, ULID_ZERO);
+    source->prefix = key;
+    source->prefix.size = KEY_SESSION_INDEX_BYTES - ULID_BYTES;
+}
+
+static bool source_by_text(Source *source, SessionListing listing, const char *text)
+{
+    if (!*text) return false;
+    source_index(source, listing, hash_bytes(slice_of(text)));
+    return true;
+}
+
+static void source_choose(Source *source, const SessionQuery *query)
+{
+    static const Hash HASH_ZERO = {{0}};
+    *source = (Source){.table = TABLE_SESSIONS,
+                       .before = query->before,
+                       .before_active = query->before_active};
+    if (query->order == SESSION_ORDER_LAST_ACTIVE) {
+        source->table = TABLE_BY_ACTIVE;
+        source->is_by_active = true;
+    } else if (!ulid_is_zero(query->parent)) {
+        source->table = TABLE_CHILDREN;
+        source->prefix = key_of_id(query->parent);
+    } else if (query->external) {
+        source_index(source, LISTING_EXTERNAL,
+                     hash_pair(slice_of(query->external->source), slice_of(query->external->id)));
+    } else if (!source_by_text(source, LISTING_SLUG, query->slug) &&
+               !source_by_text(source, LISTING_EXTERNAL_SOURCE, query->external_source) &&
+               !source_by_text(source, LISTING_WORKSPACE, query->workspace_id) &&
+               !source_by_text(source, LISTING_PROJECT, query->project_id) &&
+               !source_by_text(source, LISTING_ACCOUNT, query->account_id) &&
+               !source_by_text(source, LISTING_PROJECT_DIR, query->project_dir) &&
+               !source_by_text(source, LISTING_ROLE_NAME, query->role_name) &&
+               query->deleted == DELETED_FILTER_ONLY) {
+        source_index(source, LISTING_DELETED, HASH_ZERO);
+    }
+}
+
+// The key that all remaining candidates are before.
+static Key source_bound(const Source *source)
+{
+    if (source->is_by_active) return key_by_active(source->before_active, source->before);
+    Key key = source->prefix;
+    key_add_id(&key, source->before);
+    return key;
+}
+
+static Error source_next(Txn *txn, Source *source, bool *out_found, Ulid *out)
+{
+    KvRow row;
+    Error error;
+    if (source->is_started && source->table != TABLE_SESSIONS) {
+        error = kv_previous(source->cursor, out_found, &row);
+    } else { // a session has several rows: pass them all
+        Key bound = source_bound(source);
+        error = kv_seek_before(source->cursor, key_slice(&bound), out_found, &row);
+    }
+    source->is_started = true;
+    if (error || !*out_found) return error;
+    *out_found = slice_starts_with(row.key, key_slice(&source->prefix));
+    if (!*out_found) return ERROR_NONE;
+    size_t offset = source->is_by_active ? 8 : source->prefix.size;
+    if (row.key.size < offset + ULID_BYTES) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a session's index key is too short");
+    }
+    *out = key_id_at(row.key, offset);
+    source->before = *out;
+    if (source->is_by_active) source->before_active = (int64_t)bytes_get_u64(row.key.bytes);
+    return ERROR_NONE;
+}
+
+// What the filters look at, as slices of the stored bytes.
+typedef struct View {
+    Slice settings, head;
+    int64_t kind, deleted_at, status, status_until, last_active_at;
+    Slice parent, slug, title, project_dir, account, project, workspace, role_name;
+    Slice external_source, external_id, first_preview;
+} View;
+
+static void view_field(View *view, const WireField *field)
+{
+    switch (field->number) {
+    case SESSION_FIELD_NUMBER_KIND:
+        view->kind = (int64_t)field->value;
+        break;
+    case SESSION_FIELD_NUMBER_DELETED_AT:
+        view->deleted_at = (int64_t)field->value;
+        break;
+    case SESSION_FIELD_NUMBER_PARENT_ID:
+        view->parent = field->bytes;
+        break;
+    case SESSION_FIELD_NUMBER_SLUG:
+        view->slug = field->bytes;
+        break;
+    case SESSION_FIELD_NUMBER_TITLE:
+        view->title = field->bytes;
+        break;
+    case SESSION_FIELD_NUMBER_PROJECT_DIR:
+        view->project_dir = field->bytes;
+        break;
+    case FIELD_ACCOUNT_ID:
+        view->account = field->bytes;
+        break;
+    case FIELD_PROJECT_ID:
+        view->project = field->bytes;
+        break;
+    case FIELD_WORKSPACE_ID:
+        view->workspace = field->bytes;
+        break;
+    case FIELD_ROLE_NAME:
+        view->role_name = field->bytes;
+        break;
+    case SESSION_FIELD_NUMBER_STATUS:
+        view->status = (int64_t)field->value;
+        break;
+    case SESSION_FIELD_NUMBER_STATUS_UNTIL:
+        view->status_until = (int64_t)field->value;
+        break;
+    case SESSION_FIELD_NUMBER_LAST_ACTIVE_AT:
+        view->last_active_at = (int64_t)field->value;
+        break;
+    case SESSION_FIELD_NUMBER_FIRST_PREVIEW:
+        view->first_preview = field->bytes;
+        break;
+    default:
+        break;
+    }
+}
+
+static void view_external(View *view, Slice external)
+{
+    WireField field;
+    if (wire_find(external, EXTERNAL_FIELD_SOURCE, &field)) view->external_source = field.bytes;
+    if (wire_find(external, EXTERNAL_FIELD_ID, &field)) view->external_id = field.bytes;
+}
+
+// Fills the view from the settings read so far. Tells whether that was all a listing needs.
+static bool view_settings(View *view, Slice settings)
+{
+    Slice rest = settings;
+    WireField field;
+    while (rest.size > 0) {
+        Slice before = rest;
+        bool is_read = wire_next(&rest, &field);
+        if (is_read && field.number < SESSION_FIELD_NUMBER_BRIEF_END) {
+            view_field(view, &field);
+            if (field.number == FIELD_EXTERNAL) view_external(view, field.bytes);
+            continue;
+        }
+        // Either the fields that listings leave out begin here, or the rest is in the next chunk.
+        uint64_t tag = 0;
+        for (size_t i = 0; i < before.size && i < WIRE_TAG_BYTES_MAX; i++) {
+            tag |= (uint64_t)(before.bytes[i] & 0x7F) << (7 * i);
+            if (before.bytes[i] < 0x80) break;
+        }
+        settings.size = (size_t)(before.bytes - settings.bytes);
+        view->settings = settings;
+        return tag >> 3 >= SESSION_FIELD_NUMBER_BRIEF_END;
+    }
+    view->settings = settings;
+    return true;
+}
+
+// Reads a candidate's rows. `scratch` holds settings of more than one chunk.
+static Error view_read(Txn *txn, Ulid id, Buffer *scratch, View *view)
+{
+    *view = (View){.kind = 0};
+    Key key = key_session(id, SESSION_ROW_HEAD);
+    bool found;
+    Error error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &view->head);
+    if (error) return error;
+    if (!found) return error_say(txn->detail, ERROR_CORRUPT, "an index names no session");
+    Slice rest = view->head;
+    WireField field;
+    while (wire_next(&rest, &field)) view_field(view, &field);
+
+    key = key_session(id, SESSION_ROW_SETTINGS);
+    Slice chunk;
+    error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &chunk);
+    if (error) return error;
+    if (!found) return error_say(txn->detail, ERROR_CORRUPT, "a session has no settings");
+    if (view_settings(view, chunk) || chunk.size < VALUE_BYTES_MAX) return ERROR_NONE;
+
+    error = buffer_reset(scratch, 0);
+    for (uint16_t i = 1; !error; i++) {
+        error = buffer_append(scratch, chunk);
+        if (error || view_settings(view, buffer_slice(scratch))) break;
+        if (chunk.size < VALUE_BYTES_MAX) break;
+        Key chunk_key = key_with_chunk(&key, i);
+        error = txn_get(txn, TABLE_SESSIONS, &chunk_key, &found, &chunk);
+        if (!found) break;
+    }
+    return error;
+}
+
+static bool text_matches(Slice stored, const char *wanted)
+{
+    return !*wanted || slice_equal(stored, slice_of(wanted));
+}
+
+static bool view_matches_ids(const View *view, const SessionQuery *query)
+{
+    if (!ulid_is_zero(query->parent)) {
+        Ulid parent;
+        if (!ulid_parse(view->parent, &parent) || !ulid_equal(parent, query->parent)) return false;
+    }
+    return text_matches(view->workspace, query->workspace_id) &&
+           text_matches(view->account, query->account_id) &&
+           text_matches(view->project, query->project_id) &&
+           text_matches(view->role_name, query->role_name) &&
+           text_matches(view->slug, query->slug) &&
+           text_matches(view->external_source, query->external_source) &&
+           (!query->external || (text_matches(view->external_source, query->external->source) &&
+                                 text_matches(view->external_id, query->external->id)));
+}
+
+static bool view_matches(const View *view, const SessionQuery *query, int64_t now_ms)
+{
+    bool is_deleted = view->deleted_at != 0;
+    if (query->deleted == DELETED_FILTER_ONLY && !is_deleted) return false;
+    if (query->deleted != DELETED_FILTER_ONLY && query->deleted != DELETED_FILTER_INCLUDE &&
+        is_deleted) {
+        return false;
+    }
+    if (query->kind != SESSION_KIND_UNSPECIFIED && view->kind != (int64_t)query->kind) return false;
+    if (query->status != SESSION_STATUS_UNSPECIFIED &&
+        session_status_now((SessionStatus)view->status, view->status_until, now_ms) !=
+            query->status) {
+        return false;
+    }
+    if (view->last_active_at < query->active_since) return false;
+    if (!text_matches(view->project_dir, query->project_dir)) return false;
+    if (!view_matches_ids(view, query)) return false;
+    return query->folded_query.size == 0 ||
+           utf8_contains_folded(view->slug, query->folded_query) ||
+           utf8_contains_folded(view->title, query->folded_query) ||
+           utf8_contains_folded(view->project_dir, query->folded_query) ||
+           utf8_contains_folded(view->first_preview, query->folded_query);
+}
+
+// Looks at one candidate; `*out_done` says that no later one can belong to the page.
+static Error page_visit(Txn *txn, const SessionQuery *query, Ulid id, uint32_t field, Buffer *out,
+                        Buffer *scratch, SessionPage *page, bool *out_done)
+{
+    View view;
+    Error error = view_read(txn, id, scratch, &view);
+    if (error) return error;
+    if (query->order == SESSION_ORDER_LAST_ACTIVE && view.last_active_at < query->active_since) {
+        *out_done = true;
+        return ERROR_NONE;
+    }
+    if (!view_matches(&view, query, txn->now_ms)) return ERROR_NONE;
+    size_t size = wire_bytes_field_size(field, view.settings.size + view.head.size);
+    bool is_over = page->count > 0 && buffer_size(out) + size > query->page_bytes;
+    if (page->count == query->limit || is_over) {
+        page->is_more = *out_done = true;
+        return ERROR_NONE;
+    }
+    page->count++;
+    return session_rows_append_to(txn, view.settings, view.head, /* is_brief= */ false, field, out);
+}
+
+Error session_append_page(Txn *txn, const SessionQuery *query, uint32_t field, Buffer *out,
+                          SessionPage *out_page)
+{
+    *out_page = (SessionPage){.last = query->before, .last_active = query->before_active};
+    Source source;
+    source_choose(&source, query);
+    if (!source.is_by_active && ulid_compare(query->id_high, source.before) < 0) {
+        source.before = ulid_next(query->id_high);
+    }
+    Error error = kv_cursor_open(txn->kv, (KvTable)source.table, &source.cursor);
+    Buffer scratch = {.bytes = NULL};
+    bool is_done = false;
+    for (size_t scanned = 0; !error && !is_done; scanned++) {
+        Ulid id = ULID_ZERO;
+        bool found;
+        error = source_next(txn, &source, &found, &id);
+        if (error || !found || ulid_compare(id, query->id_low) < 0) break;
+        if (scanned == SCANNED_RECORDS_MAX) {
+            out_page->is_more = true;
+            break;
+        }
+        error = page_visit(txn, query, id, field, out, &scratch, out_page, &is_done);
+        if (error || out_page->is_more) break;
+        out_page->last = id;
+        out_page->last_active = source.before_active;
+    }
+    buffer_free(&scratch);
+    kv_cursor_close(source.cursor);
+    return error;
+}

@@ -1,0 +1,398 @@
+// The store: opening one directory, and its transactions.
+//
+// The tricky idea is StoreState: ids and event sequences must never go back, so they are counted in
+// the write transaction, persisted once by its commit, and taken over into memory only when that
+// commit succeeded. An aborted batch thus leaves no trace, and its ids are issued again.
+
+#include "store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+
+struct Store {
+    StoreOptions options;
+    char *directory; // owned
+    Kv *kv;          // owned
+    int lock_fd;     // holds the flock as long as the store is open
+    char instance_id[INSTANCE_ID_BYTES + 1];
+    Random random;    // of the write transaction's thread
+    StoreState state; // as committed; of the write transaction's thread
+    atomic_bool is_failed;
+};
+
+static const char *const TABLE_NAMES[TABLE_COUNT] = {
+#define X(constant, name) name,
+    STORE_TABLES(X)
+#undef X
+};
+
+// Rows of `meta`.
+static const char META_FORMAT[] = "format";
+static const char META_INSTANCE[] = "instance";
+static const char META_STATE[] = "state";
+
+enum { STATE_BYTES = ULID_BYTES + 8 + 8 };
+
+static Key meta_key(const char *name)
+{
+    Key key = {.size = 0};
+    key_add(&key, name, strlen(name));
+    return key;
+}
+
+static Error lock_directory(Store *store, ErrorDetail *detail)
+{
+    char path[PATH_BYTES_MAX + 16];
+    snprintf(path, sizeof(path), "%s/tine.lock", store->directory);
+    store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (store->lock_fd < 0) {
+        return error_say(detail, ERROR_IO, "cannot open %s: %s", path, strerror(errno));
+    }
+    char holder[32] = {0};
+    if (flock(store->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        ssize_t size = pread(store->lock_fd, holder, sizeof(holder) - 1, 0);
+        if (size <= 0) snprintf(holder, sizeof(holder), "unknown");
+        return error_say(detail, ERROR_UNAVAILABLE,
+                         "%s is in use by the process with pid %s; stop it or take another "
+                         "directory",
+                         store->directory, holder);
+    }
+    int size = snprintf(holder, sizeof(holder), "%ld", (long)getpid());
+    if (ftruncate(store->lock_fd, 0) != 0 || pwrite(store->lock_fd, holder, (size_t)size, 0) < 0) {
+        // The pid is a courtesy to the next starter; a full disk must not keep a store closed.
+        log_write(LOG_WARNING, "cannot note the pid in the lock file", "path=%s", path);
+    }
+    return ERROR_NONE;
+}
+
+static void state_encode(const StoreState *state, uint8_t out[STATE_BYTES])
+{
+    memcpy(out, state->last_id.bytes, ULID_BYTES);
+    bytes_put_u64(out + ULID_BYTES, state->last_event_sequence);
+    bytes_put_u64(out + ULID_BYTES + 8, state->first_event_sequence);
+}
+
+static Error state_read(Txn *txn, bool *out_found, StoreState *out)
+{
+    Key key = meta_key(META_STATE);
+    Slice value;
+    Error error = txn_get(txn, TABLE_META, &key, out_found, &value);
+    if (error || !*out_found) return error;
+    if (value.size != STATE_BYTES) {
+        return error_say(txn->detail, ERROR_CORRUPT, "meta.state is %zu bytes long", value.size);
+    }
+    out->last_id = key_id_at(value, 0);
+    out->last_event_sequence = bytes_get_u64(value.bytes + ULID_BYTES);
+    out->first_event_sequence = bytes_get_u64(value.bytes + ULID_BYTES + 8);
+    return ERROR_NONE;
+}
+
+static Error format_check(Txn *txn, bool *out_is_new)
+{
+    Key key = meta_key(META_FORMAT);
+    Slice value;
+    bool found;
+    Error error = txn_get(txn, TABLE_META, &key, &found, &value);
+    if (error) return error;
+    *out_is_new = !found;
+    if (!found) return ERROR_NONE;
+    if (value.size != 8) {
+        return error_say(txn->detail, ERROR_CORRUPT, "meta.format is %zu bytes long", value.size);
+    }
+    uint64_t version = bytes_get_u64(value.bytes);
+    if (version == STORE_FORMAT_VERSION) return ERROR_NONE;
+    return error_say(txn->detail, ERROR_INVALID_ARGUMENT,
+                     "%s has storage format %llu, this program reads format %d; use the tine that "
+                     "wrote it, or a newer one",
+                     txn->store->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
+}
+
+static Error instance_read(Txn *txn)
+{
+    Key key = meta_key(META_INSTANCE);
+    Slice value;
+    bool found;
+    Error error = txn_get(txn, TABLE_META, &key, &found, &value);
+    if (error) return error;
+    if (!found || value.size != INSTANCE_ID_BYTES) {
+        return error_say(txn->detail, ERROR_CORRUPT, "meta.instance is missing or damaged");
+    }
+    memcpy(txn->store->instance_id, value.bytes, INSTANCE_ID_BYTES);
+    return ERROR_NONE;
+}
+
+static Error store_initialise(Txn *txn)
+{
+    txn->state.first_event_sequence = 1;
+    uint8_t version[8];
+    bytes_put_u64(version, STORE_FORMAT_VERSION);
+    Key key = meta_key(META_FORMAT);
+    Error error = txn_put(txn, TABLE_META, &key, slice(version, sizeof(version)));
+    if (error) return error;
+    char instance_id[ULID_TEXT_BYTES + 1];
+    ulid_format(txn_issue_id(txn), instance_id);
+    key = meta_key(META_INSTANCE);
+    return txn_put(txn, TABLE_META, &key, slice(instance_id, INSTANCE_ID_BYTES));
+}
+
+// Reads format, instance and state, or writes them into a new store.
+static Error store_load(Store *store, ErrorDetail *detail)
+{
+    Txn txn;
+    bool is_new;
+    Error error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
+    if (error) return error;
+    error = format_check(&txn, &is_new);
+    txn_abort(&txn);
+    if (error) return error;
+
+    if (is_new) {
+        error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
+        if (error) return error;
+        error = store_initialise(&txn);
+        if (!error) error = txn_commit(&txn);
+        txn_abort(&txn);
+        if (error) return error;
+    }
+    error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
+    if (error) return error;
+    error = txn_state(&txn, &store->state);
+    if (!error) error = instance_read(&txn);
+    txn_abort(&txn);
+    return error;
+}
+
+static void options_fill(StoreOptions *options)
+{
+    if (!options->clock.now_ms) options->clock = clock_system();
+    if (options->event_count_max == 0) options->event_count_max = EVENT_COUNT_DEFAULT;
+    if (options->event_age_ms_max == 0) options->event_age_ms_max = EVENT_AGE_MS_DEFAULT;
+    if (options->operation_age_ms_max == 0) {
+        options->operation_age_ms_max = OPERATION_AGE_MS_DEFAULT;
+    }
+}
+
+static Error store_open_files(Store *store, ErrorDetail *detail)
+{
+    if (mkdir(store->directory, 0700) != 0 && errno != EEXIST) {
+        return error_say(detail, ERROR_IO, "cannot create %s: %s", store->directory,
+                         strerror(errno));
+    }
+    Error error = lock_directory(store, detail);
+    if (error) return error;
+    KvOptions kv_options = {
+        .directory = store->directory,
+        .table_names = TABLE_NAMES,
+        .table_count = TABLE_COUNT,
+        .map_bytes = store->options.map_bytes,
+        .no_sync = store->options.is_ephemeral,
+        .seam = store->options.seam,
+    };
+    error = kv_open(&kv_options, detail, &store->kv);
+    if (error) return error;
+    return store_load(store, detail);
+}
+
+Error store_open(const StoreOptions *options, ErrorDetail *detail, Store **out_store)
+{
+    if (!options->directory || !*options->directory ||
+        strlen(options->directory) >= PATH_BYTES_MAX) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "the data directory must be a path of 1 to %d bytes", PATH_BYTES_MAX - 1);
+    }
+    Store *store = calloc(1, sizeof(Store));
+    if (!store) return ERROR_OUT_OF_MEMORY;
+    store->lock_fd = -1;
+    store->options = *options;
+    options_fill(&store->options);
+    store->directory = strdup(options->directory);
+    if (!store->directory) {
+        store_close(store);
+        return ERROR_OUT_OF_MEMORY;
+    }
+    store->options.directory = store->directory;
+    if (options->random_seed) {
+        random_seed(&store->random, options->random_seed);
+    } else {
+        random_seed_system(&store->random);
+    }
+    Error error = store_open_files(store, detail);
+    if (error) {
+        store_close(store);
+        return error;
+    }
+    *out_store = store;
+    return ERROR_NONE;
+}
+
+void store_close(Store *store)
+{
+    if (!store) return;
+    kv_close(store->kv);
+    if (store->lock_fd >= 0) close(store->lock_fd);
+    free(store->directory);
+    free(store);
+}
+
+const StoreOptions *store_options(const Store *store)
+{
+    return &store->options;
+}
+
+const char *store_instance_id(const Store *store)
+{
+    return store->instance_id;
+}
+
+Kv *store_kv(Store *store)
+{
+    return store->kv;
+}
+
+Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, Txn *out_txn)
+{
+    *out_txn = (Txn){.store = store, .is_write = is_write};
+    txn_serve(out_txn, arena, detail, (Slice){NULL, 0});
+    if (store_is_failed(store)) return ERROR_CLOSED;
+    if (is_write) out_txn->state = store->state;
+    return kv_begin(store->kv, is_write, &out_txn->kv);
+}
+
+Error txn_state(Txn *txn, StoreState *out)
+{
+    if (txn->is_write) {
+        *out = txn->state;
+        return ERROR_NONE;
+    }
+    bool found;
+    Error error = state_read(txn, &found, out);
+    if (error || found) return error;
+    return error_say(txn->detail, ERROR_CORRUPT, "meta.state is missing");
+}
+
+bool store_is_failed(const Store *store)
+{
+    return atomic_load(&store->is_failed);
+}
+
+void txn_serve(Txn *txn, Arena *arena, ErrorDetail *detail, Slice operation_id)
+{
+    txn->arena = arena;
+    txn->detail = detail;
+    txn->operation_id = operation_id;
+    txn->now_ms = clock_now_ms(&txn->store->options.clock);
+}
+
+bool txn_has_writes(const Txn *txn)
+{
+    return kv_write_count(txn->kv) > 0;
+}
+
+Error txn_commit(Txn *txn)
+{
+    assert(txn->is_write);
+    Store *store = txn->store;
+    Error error = ERROR_NONE;
+    if (txn->state_is_dirty) {
+        uint8_t bytes[STATE_BYTES];
+        state_encode(&txn->state, bytes);
+        Key key = meta_key(META_STATE);
+        error = txn_put(txn, TABLE_META, &key, slice(bytes, sizeof(bytes)));
+        if (error) {
+            kv_abort(&txn->kv);
+            return error;
+        }
+    }
+    error = kv_commit(&txn->kv);
+    if (!error) {
+        store->state = txn->state;
+    } else if (error != ERROR_STORE_FULL) {
+        atomic_store(&store->is_failed, true);
+    }
+    return error;
+}
+
+void txn_abort(Txn *txn)
+{
+    if (txn->kv) kv_abort(&txn->kv);
+}
+
+Ulid txn_issue_id(Txn *txn)
+{
+    assert(txn->is_write);
+    Ulid last = txn->state.last_id;
+    Ulid next;
+    if (txn->now_ms > ulid_time_ms(last)) {
+        uint8_t low_bytes[10];
+        random_fill(&txn->store->random, low_bytes, sizeof(low_bytes));
+        next = ulid_make(txn->now_ms, low_bytes);
+    } else {
+        next = ulid_next(last);
+    }
+    txn->state.last_id = next;
+    txn->state_is_dirty = true;
+    return next;
+}
+
+char *txn_id_text(Txn *txn, Ulid id)
+{
+    char *text = arena_alloc(txn->arena, ULID_TEXT_BYTES + 1);
+    if (!text) return NULL;
+    if (ulid_is_zero(id)) {
+        *text = '\0';
+    } else {
+        ulid_format(id, text);
+    }
+    return text;
+}
+
+Error txn_put(Txn *txn, StoreTable table, const Key *key, Slice value)
+{
+    return kv_put(txn->kv, (KvTable)table, key_slice(key), value);
+}
+
+Error txn_delete(Txn *txn, StoreTable table, const Key *key)
+{
+    bool found;
+    return kv_delete(txn->kv, (KvTable)table, key_slice(key), &found);
+}
+
+Error txn_get(Txn *txn, StoreTable table, const Key *key, bool *out_found, Slice *out)
+{
+    return kv_get(txn->kv, (KvTable)table, key_slice(key), out_found, out);
+}
+
+Error txn_decode(Txn *txn, const ProtobufCMessageDescriptor *descriptor, Slice bytes,
+                 void *out_message_pointer)
+{
+    ProtobufCMessage *message =
+        protobuf_c_message_unpack(descriptor, &txn->arena->allocator, bytes.size, bytes.bytes);
+    if (!message) {
+        if (txn->arena->is_exhausted) return arena_error(txn->arena);
+        return error_say(txn->detail, ERROR_CORRUPT, "a stored %s cannot be decoded",
+                         descriptor->short_name);
+    }
+    *(ProtobufCMessage **)out_message_pointer = message;
+    return ERROR_NONE;
+}
+
+Error txn_encode(Arena *arena, const ProtobufCMessage *message, size_t gap, Slice *out)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+    uint8_t *bytes = arena_alloc(arena, gap + size);
+    if (!bytes) return arena_error(arena);
+    protobuf_c_message_pack(message, bytes + gap);
+    *out = (Slice){bytes + gap, size};
+    return ERROR_NONE;
+}

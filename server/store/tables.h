@@ -1,0 +1,224 @@
+// The tables of the store and the shape of each one's keys: the one place that knows either.
+//
+// Integers in keys are big-endian, ids are 16 raw bytes, a string is its 16-byte hash. `chunk` is a
+// u16: a record over VALUE_BYTES_MAX continues under the next chunk number (store/record.h).
+// docs/storage-format.md describes the values.
+
+#pragma once
+
+#include "base/hash.h"
+#include "base/ulid.h"
+#include "kv/kv.h"
+
+// X(constant, name on disk): the order is the order of KvTable numbers and is not stored.
+#define STORE_TABLES(X)                                                                            \
+    X(SESSIONS, "sessions")                   /* session, row u8, chunk */                         \
+    X(MESSAGES, "messages")                   /* session, message, chunk */                        \
+    X(MESSAGE_OWNER, "message_owner")         /* message */                                        \
+    X(MARKERS, "markers")                     /* session, message kind u8, message */              \
+    X(ORIGINS, "origins")                     /* session, id */                                    \
+    X(READERS, "readers")                     /* target session, reading session */                \
+    X(MEMORIES, "memories")                   /* session, memory, chunk */                         \
+    X(CALLS, "calls")                         /* session, call, chunk */                           \
+    X(TODOS, "todos")                         /* session, chunk */                                 \
+    X(CHILDREN, "children")                   /* parent, child */                                  \
+    X(SESSION_INDEX, "session_index")         /* listing u8, hash, session */                      \
+    X(BY_ACTIVE, "by_active")                 /* last_active_at u64, session */                    \
+    X(MESSAGE_EXTERNAL, "message_external")   /* session, hash of external */                      \
+    X(PARTS, "parts")                         /* session, part kind u8, message, part index u16 */ \
+    X(OPERATIONS, "operations")               /* operation id as it is, 0, chunk */                \
+    X(OPERATIONS_BY_AGE, "operations_by_age") /* issued id */                                      \
+    X(ORIGINALS, "originals")                 /* session, message, chunk */                        \
+    X(EVENTS, "events")                       /* sequence u64, chunk */                            \
+    X(META, "meta")                           /* a name */
+
+typedef enum StoreTable {
+#define X(constant, name) TABLE_##constant,
+    STORE_TABLES(X)
+#undef X
+        TABLE_COUNT,
+} StoreTable;
+
+// The rows of a session; their records put together are one Session.
+enum { SESSION_ROW_SETTINGS = 0, SESSION_ROW_HEAD = 1 };
+
+// The listings of session_index. LISTING_PURGING and LISTING_TOMBSTONE have a zero hash and name
+// sessions that are no longer in `sessions` (store/purge.h).
+typedef enum SessionListing {
+    LISTING_PROJECT_DIR = 1,
+    LISTING_SLUG = 2,
+    LISTING_EXTERNAL = 3,
+    LISTING_EXTERNAL_SOURCE = 4,
+    LISTING_WORKSPACE = 5,
+    LISTING_ACCOUNT = 6,
+    LISTING_PROJECT = 7,
+    LISTING_ROLE_NAME = 8,
+    LISTING_DELETED = 9, // zero hash
+    LISTING_PURGING = 10,
+    LISTING_TOMBSTONE = 11,
+} SessionListing;
+
+enum { KEY_SIZE_MAX = 96 };
+
+typedef struct Key {
+    uint8_t bytes[KEY_SIZE_MAX];
+    size_t size;
+} Key;
+
+static inline Slice key_slice(const Key *key)
+{
+    return (Slice){key->bytes, key->size};
+}
+
+static inline void key_add(Key *key, const void *bytes, size_t size)
+{
+    memcpy(key->bytes + key->size, bytes, size);
+    key->size += size;
+}
+
+static inline void key_add_id(Key *key, Ulid id)
+{
+    key_add(key, id.bytes, ULID_BYTES);
+}
+
+static inline void key_add_u8(Key *key, uint8_t value)
+{
+    key->bytes[key->size++] = value;
+}
+
+static inline void key_add_u16(Key *key, uint16_t value)
+{
+    key_add_u8(key, (uint8_t)(value >> 8));
+    key_add_u8(key, (uint8_t)value);
+}
+
+static inline void bytes_put_u64(uint8_t out[8], uint64_t value)
+{
+    for (int i = 0; i < 8; i++) out[i] = (uint8_t)(value >> (56 - 8 * i));
+}
+
+static inline uint64_t bytes_get_u64(const uint8_t bytes[8])
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) value = value << 8 | bytes[i];
+    return value;
+}
+
+static inline void key_add_u64(Key *key, uint64_t value)
+{
+    uint8_t bytes[8];
+    bytes_put_u64(bytes, value);
+    key_add(key, bytes, sizeof(bytes));
+}
+
+// Reading parts of a key back. The caller has checked the key's size.
+static inline Ulid key_id_at(Slice key, size_t offset)
+{
+    Ulid id;
+    memcpy(id.bytes, key.bytes + offset, ULID_BYTES);
+    return id;
+}
+
+static inline uint16_t key_u16_at(Slice key, size_t offset)
+{
+    return (uint16_t)(key.bytes[offset] << 8 | key.bytes[offset + 1]);
+}
+
+static inline Key key_of_id(Ulid id)
+{
+    Key key = {.size = 0};
+    key_add_id(&key, id);
+    return key;
+}
+
+static inline Key key_of_ids(Ulid first, Ulid second)
+{
+    Key key = key_of_id(first);
+    key_add_id(&key, second);
+    return key;
+}
+
+// The keys of record tables are given without their chunk number: store/record adds it.
+
+static inline Key key_session(Ulid session, uint8_t row)
+{
+    Key key = key_of_id(session);
+    key_add_u8(&key, row);
+    return key;
+}
+
+static inline Key key_session_index(SessionListing listing, Hash hash, Ulid session)
+{
+    Key key = {.size = 0};
+    key_add_u8(&key, (uint8_t)listing);
+    key_add(&key, hash.bytes, HASH_BYTES);
+    key_add_id(&key, session);
+    return key;
+}
+
+static inline Key key_by_active(int64_t last_active_at, Ulid session)
+{
+    Key key = {.size = 0};
+    key_add_u64(&key, (uint64_t)last_active_at);
+    key_add_id(&key, session);
+    return key;
+}
+
+static inline Key key_marker(Ulid session, uint8_t message_kind, Ulid message)
+{
+    Key key = key_of_id(session);
+    key_add_u8(&key, message_kind);
+    key_add_id(&key, message);
+    return key;
+}
+
+static inline Key key_message_external(Ulid session, Hash hash)
+{
+    Key key = key_of_id(session);
+    key_add(&key, hash.bytes, HASH_BYTES);
+    return key;
+}
+
+static inline Key key_part(Ulid session, uint8_t part_kind, Ulid message, uint16_t index)
+{
+    Key key = key_of_id(session);
+    key_add_u8(&key, part_kind);
+    key_add_id(&key, message);
+    key_add_u16(&key, index);
+    return key;
+}
+
+static inline Key key_event(uint64_t sequence)
+{
+    Key key = {.size = 0};
+    key_add_u64(&key, sequence);
+    return key;
+}
+
+// The 0 keeps one operation id from being the prefix of another; ids hold no NUL.
+static inline Key key_operation(Slice operation_id)
+{
+    Key key = {.size = 0};
+    key_add(&key, operation_id.bytes, operation_id.size);
+    key_add_u8(&key, 0);
+    return key;
+}
+
+static inline Key key_with_chunk(const Key *record_key, uint16_t chunk)
+{
+    Key key = *record_key;
+    key_add_u16(&key, chunk);
+    return key;
+}
+
+// Sizes of whole keys, where a scan must tell a row of its own from a damaged one.
+enum {
+    KEY_SESSION_BYTES = 16 + 1 + 2,
+    KEY_MESSAGE_BYTES = 16 + 16 + 2,
+    KEY_PAIR_BYTES = 16 + 16,
+    KEY_MARKER_BYTES = 16 + 1 + 16,
+    KEY_SESSION_INDEX_BYTES = 1 + 16 + 16,
+    KEY_BY_ACTIVE_BYTES = 8 + 16,
+    KEY_PART_BYTES = 16 + 1 + 16 + 2,
+    KEY_EVENT_BYTES = 8 + 2,
+};
