@@ -1,0 +1,70 @@
+// A call: one request on its way down and its reply on its way up.
+//
+// Who submits a call sets `request`, `on_done` and `context`, and owns it; the engine fills the rest
+// and runs on_done once, on a thread of its own choice, when `reply` is complete. All memory that
+// serves the call is in its arena, which call_reset empties.
+
+#pragma once
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/hash.h"
+#include "dispatch_table.h"
+#include "names.h"
+#include "store/store.h"
+
+typedef struct Engine Engine;
+
+struct Call {
+    Slice request; // the encoded Request; borrowed until on_done
+    void (*on_done)(Call *call);
+    void *context;
+
+    Buffer reply; // the encoded Response; owned
+
+    Engine *engine;
+    const Method *method;
+    Slice operation_id; // borrows from `request`
+    Slice body;         // likewise
+    int64_t deadline_ns; // monotonic; INT64_MAX: none
+    int64_t submitted_ns;
+    Hash request_hash; // of method and body; for writes with an operation_id
+
+    ProtobufCMessage *message; // the decoded request, in the arena
+    void *prepared;            // what `check` left for `run`, in the arena
+    Txn *txn;                  // while `run` runs
+    bool is_waiting_allowed;   // ListEvents may ask to be run again when there is news …
+    uint64_t wait_after;       // … after this sequence …
+    uint32_t wait_ms;          // … for this long; 0: it does not ask
+
+    Error error;
+    ErrorDetail detail;
+    Arena arena;
+    Call *next; // in the writer's queue
+};
+
+void call_init(Call *call);
+void call_reset(Call *call); // ready for the next request; keeps memory
+void call_free(Call *call);
+
+// Says what is wrong and returns `error`.
+#define call_fail(call, error, ...) error_say(&(call)->detail, (error), __VA_ARGS__)
+
+// Reads a required id. ERROR_INVALID_ARGUMENT, naming the field.
+MUST_USE Error call_id(Call *call, const char *field, const char *text, Ulid *out);
+
+// The same for one that may be empty: ULID_ZERO then.
+MUST_USE Error call_optional_id(Call *call, const char *field, const char *text, Ulid *out);
+
+// ERROR_INVALID_ARGUMENT if a required string is empty.
+MUST_USE Error call_required(Call *call, const char *field, const char *text);
+
+// The bounds of a page that a request asks for. `limit_max` is what `limit` may be at most, the
+// default where it is 0 is `limit_default`. ERROR_INVALID_ARGUMENT.
+typedef struct Page {
+    uint32_t limit;
+    size_t bytes;
+} Page;
+
+MUST_USE Error call_page(Call *call, uint32_t limit, uint32_t limit_default, uint32_t limit_max,
+                         uint32_t page_bytes, Page *out);

@@ -1,0 +1,38 @@
+// The engine: a store, its writer, and calls on them. No sockets.
+
+#pragma once
+
+#include "rpc/call.h"
+#include "rpc/writer.h"
+
+typedef struct EngineOptions {
+    StoreOptions store;
+    size_t decode_budget_bytes; // 0: by each request's size. Tests set it to fail decoding
+} EngineOptions;
+
+// Errors as store_open's.
+MUST_USE Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **out);
+
+// Answers what was submitted, then closes the store. NULL is allowed.
+void engine_close(Engine *engine);
+
+// Runs a call: a read right here, a write on the writer. Its on_done runs once, on this thread or on
+// the writer's. The call was reset before.
+void engine_submit(Engine *engine, Call *call);
+
+// The same, and waits until it is done.
+void engine_run(Engine *engine, Call *call);
+
+Store *engine_store(Engine *engine); // borrowed until the engine is closed
+void engine_writer_stats(Engine *engine, WriterStats *out);
+
+// What was counted of one method since the engine was opened.
+enum { LATENCY_BUCKETS = 28 };
+
+typedef struct MethodCounts {
+    uint64_t calls, errors;
+    uint64_t latency_buckets[LATENCY_BUCKETS]; // bucket i: less than 2^i µs
+} MethodCounts;
+
+void engine_method_counts(Engine *engine, size_t method_index, MethodCounts *out);
+int64_t engine_started_at(const Engine *engine);

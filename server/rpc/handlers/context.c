@@ -1,0 +1,146 @@
+// Handler: BuildContext, all that an agent needs to resume.
+
+#include "base/wire.h"
+#include "rpc/handlers/handler.h"
+#include "rpc/handlers/history.h"
+#include "store/marker.h"
+#include "store/memory.h"
+#include "store/message_scan.h"
+#include "store/todo.h"
+
+enum {
+    CONTEXT_FIELD_MARKER = 3,
+    CONTEXT_FIELD_SETTINGS = 5,
+    CONTEXT_FIELD_MEMORIES = 6,
+    CONTEXT_FIELD_TODOS = 7,
+};
+
+static const char SETTING_MODEL[] = "model";
+
+typedef struct Settings {
+    Slice subtypes[SETTING_COUNT_MAX]; // in the call's arena
+    size_t count;
+    ModelRef *model; // of the newest setting "model"
+} Settings;
+
+static Slice field_of(Slice first, uint32_t number)
+{
+    WireField field;
+    while (wire_next(&first, &field) && field.number <= number) {
+        if (field.number == number) return field.bytes;
+    }
+    return (Slice){NULL, 0};
+}
+
+static bool settings_know(const Settings *settings, Slice subtype)
+{
+    for (size_t i = 0; i < settings->count; i++) {
+        if (slice_equal(settings->subtypes[i], subtype)) return true;
+    }
+    return false;
+}
+
+static Error decode_model(Call *call, Slice first, ModelRef **out)
+{
+    Slice bytes = field_of(first, MESSAGE_FIELD_NUMBER_MODEL);
+    if (bytes.size == 0) return ERROR_NONE;
+    return txn_decode(call->txn, &model_ref__descriptor, bytes, out);
+}
+
+// Takes note of one SETTING entry, older than all that were noted before.
+static Error note_setting(Call *call, const MarkerPlace *place, Settings *settings)
+{
+    MessageHead head;
+    Slice first;
+    Error error = message_first(call->txn, place->session, place->message, &head, &first);
+    if (error) return error;
+    Slice subtype = field_of(first, MESSAGE_FIELD_NUMBER_SUBTYPE);
+    if (settings_know(settings, subtype)) return ERROR_NONE;
+    if (slice_equal(subtype, slice_of(SETTING_MODEL))) {
+        error = decode_model(call, first, &settings->model);
+        if (error) return error;
+    }
+    error = arena_copy(&call->arena, subtype, &settings->subtypes[settings->count++]);
+    if (error) return error;
+    return message_append_to(call->txn, place->session, place->message, CONTEXT_FIELD_SETTINGS,
+                             &call->reply);
+}
+
+static Error append_settings(Call *call, const SegmentList *segments, Settings *settings)
+{
+    Ulid before = ULID_MAX;
+    for (size_t scanned = 0; scanned < SCANNED_RECORDS_MAX; scanned++) {
+        MarkerPlace place;
+        Error error =
+            marker_newest(call->txn, segments, MESSAGE_KIND_SETTING, before, &place);
+        if (error || !place.is_found || settings->count == SETTING_COUNT_MAX) return error;
+        error = note_setting(call, &place, settings);
+        if (error) return error;
+        before = place.message;
+    }
+    return ERROR_NONE;
+}
+
+// The model of the newest assistant entry that has one; NULL if none does.
+static Error assistant_model(Call *call, const SegmentList *segments, ModelRef **out)
+{
+    MessageScan scan;
+    Error error = message_scan_open(&scan, call->txn);
+    size_t scanned = 0;
+    for (size_t i = 0; !error && !*out && i < segments->count; i++) {
+        message_scan_start(&scan, &segments->segments[i], /* is_newest_first= */ true);
+        while (!error && !*out && scanned++ < SCANNED_RECORDS_MAX) {
+            const MessageRow *row;
+            bool found;
+            error = message_scan_next(&scan, &found, &row);
+            if (error || !found) break;
+            if (row->head.is_deleted || row->head.kind != MESSAGE_KIND_CONVERSATION) continue;
+            if (row->head.role == ROLE_ASSISTANT) error = decode_model(call, row->first, out);
+        }
+    }
+    message_scan_close(&scan);
+    return error;
+}
+
+static Error first_page(Call *call, const HistoryPage *page, BuildContextResponse *response)
+{
+    Session *head, *settings_record;
+    Settings settings = {.count = 0};
+    Error error = session_head(call->txn, page->session, &head);
+    if (!error) error = session_settings(call->txn, page->session, &settings_record);
+    if (!error) error = append_settings(call, &page->segments, &settings);
+    ModelRef *model = settings.model;
+    if (!error && !model) error = assistant_model(call, &page->segments, &model);
+    if (error) return error;
+    response->model = model ? model : settings_record->model;
+    response->head_id = head->head_id;
+    Ulid last;
+    error = memory_append_page(call->txn, page->session, ULID_ZERO, UINT32_MAX, PAGE_BYTES_MAX,
+                               CONTEXT_FIELD_MEMORIES, &call->reply, &last);
+    if (error) return error;
+    return todo_append_to(call->txn, page->session, CONTEXT_FIELD_TODOS, &call->reply);
+}
+
+// BuildContext: the live window, and what is in force.
+Error handle_build_context(Call *call, const BuildContextRequest *request,
+                           BuildContextResponse *response)
+{
+    static const MessageKind KINDS[] = {
+        MESSAGE_KIND_CONVERSATION,
+        MESSAGE_KIND_INJECTED,
+        MESSAGE_KIND_BRANCH_SUMMARY,
+    };
+    HistoryRequest history = {
+        .session_id = request->session_id,
+        .kinds = KINDS,
+        .kind_count = sizeof(KINDS) / sizeof(*KINDS),
+        .limit = request->limit,
+        .cursor = request->cursor,
+        .page_bytes = request->page_bytes,
+    };
+    HistoryPage page;
+    Error error = history_begin(call, &history, &page);
+    if (!error) error = history_window(call, &page, CONTEXT_FIELD_MARKER);
+    if (!error && !page.is_later_page) error = first_page(call, &page, response);
+    return error ? error : history_finish(call, &page, &response->next_cursor);
+}

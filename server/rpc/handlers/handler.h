@@ -1,0 +1,31 @@
+// What handlers share.
+//
+// A write has two halves. check_x runs on the thread that received the request and needs no store:
+// it checks, fills in defaults and leaves in call->prepared what handle_x will need. handle_x runs in
+// the writer's transaction: it checks first what needs the store, and puts last.
+// A read has handle_x alone.
+
+#pragma once
+
+#include "base/limits.h"
+#include "rpc/call.h"
+#include "rpc/cursor.h"
+#include "store/session.h"
+
+// The first field of a reply holds its records or its record: handlers append it to call->reply.
+enum { REPLY_RECORD = 1 };
+
+// Shorthands for requests that name one session and nothing else to check.
+typedef struct SessionCall {
+    Ulid session;
+} SessionCall;
+
+// Reads session_id and keeps it in call->prepared for session_of.
+MUST_USE Error check_session(Call *call, const char *session_id);
+Ulid session_of(const Call *call);
+
+// Appends the session, without system_prompt and data, as the reply's record.
+MUST_USE Error reply_session(Call *call, Ulid session);
+
+// Reads a session id and requires the session to exist; for reads.
+MUST_USE Error read_session(Call *call, const char *session_id, Ulid *out);

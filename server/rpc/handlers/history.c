@@ -1,0 +1,164 @@
+// Handlers: pages of a history, and its markers.
+
+#include "store/history.h"
+
+#include "rpc/handlers/handler.h"
+#include "rpc/handlers/history.h"
+#include "store/marker.h"
+
+enum { SINCE_MARKER_FIELD_MARKER = 3 };
+
+Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page)
+{
+    *page = (HistoryPage){.query = {.kinds = history_kinds_default(), .before = ULID_MAX}};
+    HistoryQuery *query = &page->query;
+    Error error = read_session(call, request->session_id, &page->session);
+    if (error) return error;
+    if (request->kind_count > 0) query->kinds = 0;
+    for (size_t i = 0; i < request->kind_count; i++) {
+        if (request->kinds[i] == MESSAGE_KIND_UNSPECIFIED) {
+            return call_fail(call, ERROR_INVALID_ARGUMENT,
+                             "kinds: UNSPECIFIED is no kind; leave kinds empty for the default");
+        }
+        query->kinds |= 1u << request->kinds[i];
+    }
+    Page bounds;
+    error = call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &bounds);
+    if (error) return error;
+    query->limit = bounds.limit;
+    query->page_bytes = bounds.bytes;
+    query->session = page->session;
+    query->is_newest_first = request->newest_first;
+
+    error = cursor_read(call, request->cursor, &page->is_later_page, &page->cursor);
+    if (error) return error;
+    if (!page->is_later_page) {
+        StoreState state;
+        error = txn_state(call->txn, &state);
+        if (error) return error;
+        page->cursor.pin = state.last_id;
+    } else if (query->is_newest_first) {
+        query->before = page->cursor.position;
+    } else {
+        query->after = page->cursor.position;
+    }
+    error = origin_segments(call->txn, page->session, page->cursor.pin, &page->segments);
+    query->segments = &page->segments;
+    return error;
+}
+
+Error history_finish(Call *call, HistoryPage *page, char **out_cursor)
+{
+    Ulid last;
+    Error error =
+        history_append_page(call->txn, &page->query, REPLY_RECORD, &call->reply, &last);
+    if (error || ulid_is_zero(last)) return error;
+    page->cursor.position = last;
+    return cursor_write(call, &page->cursor, out_cursor);
+}
+
+Error history_window(Call *call, HistoryPage *page, uint32_t marker_field)
+{
+    page->query.skips_open = true;
+    if (page->is_later_page) return ERROR_NONE; // it starts after the last page, past the cut-off
+    MarkerPlace marker;
+    Error error = marker_newest(call->txn, &page->segments, MESSAGE_KIND_COMPACTION, ULID_MAX,
+                                &marker);
+    if (error || !marker.is_found) return error;
+    page->query.after = marker.cut_off;
+    return message_append_to(call->txn, marker.session, marker.message, marker_field,
+                             &call->reply);
+}
+
+// MessagesForSession: the current history, inherited entries included.
+Error handle_messages_for_session(Call *call, const MessagesForSessionRequest *request,
+                                  MessagesForSessionResponse *response)
+{
+    HistoryRequest history = {
+        .session_id = request->session_id,
+        .kinds = request->kinds,
+        .kind_count = request->n_kinds,
+        .newest_first = request->newest_first,
+        .limit = request->limit,
+        .cursor = request->cursor,
+        .page_bytes = request->page_bytes,
+    };
+    HistoryPage page;
+    Error error = history_begin(call, &history, &page);
+    return error ? error : history_finish(call, &page, &response->next_cursor);
+}
+
+// MessagesDirectForSession: the same, restricted to the session's own entries.
+Error handle_messages_direct_for_session(Call *call,
+                                         const MessagesDirectForSessionRequest *request,
+                                         MessagesDirectForSessionResponse *response)
+{
+    HistoryRequest history = {
+        .session_id = request->session_id,
+        .kinds = request->kinds,
+        .kind_count = request->n_kinds,
+        .newest_first = request->newest_first,
+        .limit = request->limit,
+        .cursor = request->cursor,
+        .page_bytes = request->page_bytes,
+    };
+    HistoryPage page;
+    Error error = history_begin(call, &history, &page);
+    if (error) return error;
+    page.query.is_own_only = true;
+    return history_finish(call, &page, &response->next_cursor);
+}
+
+// MessagesSinceLatestMarker: the live window, and the marker that opens it.
+Error handle_messages_since_latest_marker(Call *call,
+                                          const MessagesSinceLatestMarkerRequest *request,
+                                          MessagesSinceLatestMarkerResponse *response)
+{
+    HistoryRequest history = {
+        .session_id = request->session_id,
+        .kinds = request->kinds,
+        .kind_count = request->n_kinds,
+        .limit = request->limit,
+        .cursor = request->cursor,
+        .page_bytes = request->page_bytes,
+    };
+    HistoryPage page;
+    Error error = history_begin(call, &history, &page);
+    if (!error) error = history_window(call, &page, SINCE_MARKER_FIELD_MARKER);
+    return error ? error : history_finish(call, &page, &response->next_cursor);
+}
+
+// LatestMarker: the newest marker entry of the current history, or none.
+Error handle_latest_marker(Call *call, const LatestMarkerRequest *request,
+                           LatestMarkerResponse *response)
+{
+    (void)response;
+    Ulid session;
+    SegmentList segments;
+    MarkerPlace marker;
+    Error error = read_session(call, request->session_id, &session);
+    if (!error) error = origin_segments(call->txn, session, ULID_MAX, &segments);
+    if (!error) {
+        error = marker_newest(call->txn, &segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
+    }
+    if (error || !marker.is_found) return error;
+    return message_append_to(call->txn, marker.session, marker.message, REPLY_RECORD, &call->reply);
+}
+
+// ListMarkersForSession: the marker entries of the current history, oldest first.
+Error handle_list_markers_for_session(Call *call, const ListMarkersForSessionRequest *request,
+                                      ListMarkersForSessionResponse *response)
+{
+    MessageKind kinds[] = {MESSAGE_KIND_COMPACTION};
+    HistoryRequest history = {
+        .session_id = request->session_id,
+        .kinds = kinds,
+        .kind_count = 1,
+        .limit = request->limit,
+        .cursor = request->cursor,
+        .page_bytes = request->page_bytes,
+    };
+    HistoryPage page;
+    Error error = history_begin(call, &history, &page);
+    return error ? error : history_finish(call, &page, &response->next_cursor);
+}

@@ -1,0 +1,102 @@
+// Handler: the whole log of a session, every branch of it.
+
+#include "base/wire.h"
+#include "rpc/handlers/handler.h"
+#include "store/message_scan.h"
+
+typedef struct LogQuery {
+    const ListMessagesRequest *request;
+    uint32_t kinds; // 0: all
+    Page page;
+} LogQuery;
+
+static bool first_field_equals(Slice first, uint32_t number, const char *wanted)
+{
+    if (!*wanted) return true;
+    WireField field;
+    while (wire_next(&first, &field) && field.number <= number) {
+        if (field.number == number) return slice_equal(field.bytes, slice_of(wanted));
+    }
+    return false;
+}
+
+static bool row_matches(const LogQuery *query, const MessageRow *row)
+{
+    const ListMessagesRequest *request = query->request;
+    const MessageHead *head = &row->head;
+    bool wants_deleted = request->deleted == DELETED_FILTER_ONLY;
+    bool takes_deleted = wants_deleted || request->deleted == DELETED_FILTER_INCLUDE;
+    if (head->is_deleted ? !takes_deleted : wants_deleted) return false;
+    if (query->kinds && !(query->kinds >> head->kind & 1u)) return false;
+    if (request->role != ROLE_UNSPECIFIED && request->role != head->role) return false;
+    if (request->status != MESSAGE_STATUS_UNSPECIFIED && request->status != head->status) {
+        return false;
+    }
+    return first_field_equals(row->first, MESSAGE_FIELD_NUMBER_SUBTYPE, request->subtype) &&
+           first_field_equals(row->first, MESSAGE_FIELD_NUMBER_TARGET_ID, request->target_id);
+}
+
+// Appends what matches; `out_last` is where the next page goes on, zero at the end of the log.
+static Error append_log(Call *call, const LogQuery *query, const Segment *segment, Ulid *out_last)
+{
+    MessageScan scan;
+    Error error = message_scan_open(&scan, call->txn);
+    message_scan_start(&scan, segment, query->request->newest_first);
+    uint32_t count = 0;
+    Ulid last = ULID_ZERO;
+    *out_last = ULID_ZERO;
+    for (size_t scanned = 0; !error; scanned++) {
+        const MessageRow *row;
+        bool found;
+        error = message_scan_next(&scan, &found, &row);
+        if (error || !found) break;
+        bool matches = row_matches(query, row);
+        size_t size = matches ? wire_bytes_field_size(REPLY_RECORD, row->head.bytes) : 0;
+        if (scanned == SCANNED_RECORDS_MAX || count == query->page.limit ||
+            (count > 0 && buffer_size(&call->reply) + size > query->page.bytes)) {
+            *out_last = last;
+            break;
+        }
+        last = row->id;
+        if (!matches) continue;
+        error = message_scan_append_to(&scan, REPLY_RECORD, &call->reply);
+        count++;
+    }
+    message_scan_close(&scan);
+    return error;
+}
+
+// ListMessages: by kind, role, status, subtype and target, in either order.
+Error handle_list_messages(Call *call, const ListMessagesRequest *request,
+                           ListMessagesResponse *response)
+{
+    LogQuery query = {.request = request};
+    Segment segment = {.through = ULID_MAX};
+    Error error = read_session(call, request->session_id, &segment.session);
+    if (error) return error;
+    for (size_t i = 0; i < request->n_kinds; i++) {
+        if (request->kinds[i] == MESSAGE_KIND_UNSPECIFIED) {
+            return call_fail(call, ERROR_INVALID_ARGUMENT,
+                             "kinds: UNSPECIFIED is no kind; leave kinds empty for all");
+        }
+        query.kinds |= 1u << request->kinds[i];
+    }
+    error = call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes,
+                      &query.page);
+    Cursor cursor;
+    bool found = false;
+    if (!error) error = cursor_read(call, request->cursor, &found, &cursor);
+    if (error) return error;
+    if (!found) {
+        StoreState state;
+        error = txn_state(call->txn, &state);
+        if (error) return error;
+        cursor.pin = state.last_id;
+    }
+    segment.through = cursor.pin;
+    if (found && request->newest_first) segment.through = ulid_previous(cursor.position);
+    if (found && !request->newest_first) segment.after = cursor.position;
+    error = append_log(call, &query, &segment, &cursor.position);
+    if (error || ulid_is_zero(cursor.position)) return error;
+    return cursor_write(call, &cursor, &response->next_cursor);
+}

@@ -1,0 +1,166 @@
+// Handlers: the server itself.
+
+#include <sys/statvfs.h>
+
+#include "descriptor_set.h"
+#include "rpc/engine.h"
+#include "rpc/field_rules.h"
+#include "rpc/handlers/handler.h"
+#include "store/purge.h"
+
+static const char API_VERSION[] = "v1";
+static const uint64_t DISK_LOW_BYTES = UINT64_C(1) << 30;
+
+// Health: ready, and how full the disk is.
+Error handle_health(Call *call, const HealthRequest *request, HealthResponse *response)
+{
+    (void)request;
+    KvStats stats;
+    Error error = kv_stats(store_kv(call->txn->store), &stats);
+    if (error) return error;
+    struct statvfs disk;
+    if (statvfs(store_options(call->txn->store)->directory, &disk) == 0) {
+        response->disk_free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+        response->disk_total_bytes = (uint64_t)disk.f_blocks * disk.f_frsize;
+    }
+    uint64_t low_bytes = response->disk_total_bytes / 20;
+    if (low_bytes > DISK_LOW_BYTES) low_bytes = DISK_LOW_BYTES;
+    response->store_bytes = stats.used_bytes;
+    response->disk_low = response->disk_free_bytes < low_bytes;
+    response->ready = true;
+    return ERROR_NONE;
+}
+
+static const struct {
+    const char *name;
+    uint64_t value;
+} GENERAL_LIMITS[] = {
+    {"request_bytes", REQUEST_BYTES_MAX},
+    {"page_bytes", PAGE_BYTES_MAX},
+    {"page_bytes_default", PAGE_BYTES_DEFAULT},
+    {"operation_id_bytes", OPERATION_ID_BYTES_MAX},
+    {"string_bytes", STRING_BYTES_MAX},
+    {"session_list_limit", SESSION_LIST_LIMIT_MAX},
+    {"list_limit", LIST_LIMIT_MAX},
+    {"scanned_records", SCANNED_RECORDS_MAX},
+    {"json_depth", JSON_DEPTH_MAX},
+    {"wait_ms", WAIT_MS_MAX},
+    {"queue_requests", QUEUE_REQUESTS_MAX},
+    {"queue_bytes", QUEUE_BYTES_MAX},
+};
+
+static Error append_limit(Call *call, DescribeResponse *response, const char *name, uint64_t value)
+{
+    Limit *limit = arena_new(&call->arena, Limit);
+    if (!limit) return arena_error(&call->arena);
+    tine__v1__limit__init(limit);
+    limit->name = (char *)(uintptr_t)name;
+    limit->value = value;
+    response->limits[response->n_limits++] = limit;
+    return ERROR_NONE;
+}
+
+static Error append_limits(Call *call, DescribeResponse *response)
+{
+    size_t general_count = sizeof(GENERAL_LIMITS) / sizeof(*GENERAL_LIMITS), rule_count = 0;
+    uint64_t max;
+    while (field_rules_limit(rule_count, &max)) rule_count++;
+    response->limits = arena_array(&call->arena, Limit *, general_count + rule_count);
+    if (!response->limits) return arena_error(&call->arena);
+    Error error = ERROR_NONE;
+    for (size_t i = 0; !error && i < general_count; i++) {
+        error = append_limit(call, response, GENERAL_LIMITS[i].name, GENERAL_LIMITS[i].value);
+    }
+    for (size_t i = 0; !error && i < rule_count; i++) {
+        const char *name = field_rules_limit(i, &max);
+        error = append_limit(call, response, name, max);
+    }
+    return error;
+}
+
+// Describe: the descriptor set, limits and versions.
+Error handle_describe(Call *call, const DescribeRequest *request, DescribeResponse *response)
+{
+    (void)request;
+    response->descriptor_set.data = (uint8_t *)(uintptr_t)DESCRIPTOR_SET;
+    response->descriptor_set.len = DESCRIPTOR_SET_BYTES;
+    response->server_version = TINE_VERSION;
+    response->api_version = (char *)(uintptr_t)API_VERSION;
+    response->format_version = STORE_FORMAT_VERSION;
+    response->instance_id = (char *)(uintptr_t)store_instance_id(call->txn->store);
+    return append_limits(call, response);
+}
+
+static Error append_tables(Call *call, const KvStats *stats, StatsResponse *response)
+{
+    static const char *const NAMES[] = {
+#define X(constant, name) name,
+        STORE_TABLES(X)
+#undef X
+    };
+    response->tables = arena_array(&call->arena, TableStats *, TABLE_COUNT);
+    if (!response->tables) return arena_error(&call->arena);
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        TableStats *table = arena_new(&call->arena, TableStats);
+        if (!table) return arena_error(&call->arena);
+        tine__v1__table_stats__init(table);
+        table->name = (char *)(uintptr_t)NAMES[i];
+        table->rows = stats->rows[i];
+        response->tables[response->n_tables++] = table;
+    }
+    return ERROR_NONE;
+}
+
+static Error append_methods(Call *call, StatsResponse *response)
+{
+    response->methods = arena_array(&call->arena, MethodStats *, METHOD_COUNT);
+    if (!response->methods) return arena_error(&call->arena);
+    for (size_t i = 0; i < METHOD_COUNT; i++) {
+        MethodCounts counts;
+        engine_method_counts(call->engine, i, &counts);
+        if (counts.calls == 0) continue;
+        MethodStats *method = arena_new(&call->arena, MethodStats);
+        uint64_t *buckets = arena_array(&call->arena, uint64_t, LATENCY_BUCKETS);
+        if (!method || !buckets) return arena_error(&call->arena);
+        tine__v1__method_stats__init(method);
+        method->name = (char *)(uintptr_t)METHODS[i].name;
+        method->calls = counts.calls;
+        method->errors = counts.errors;
+        memcpy(buckets, counts.latency_buckets, sizeof(counts.latency_buckets));
+        method->latency_buckets = buckets;
+        method->n_latency_buckets = LATENCY_BUCKETS;
+        response->methods[response->n_methods++] = method;
+    }
+    return ERROR_NONE;
+}
+
+// Stats: counters of the running server.
+Error handle_stats(Call *call, const StatsRequest *request, StatsResponse *response)
+{
+    (void)request;
+    KvStats stats;
+    WriterStats writer;
+    StoreState state;
+    Error error = kv_stats(store_kv(call->txn->store), &stats);
+    if (!error) error = txn_state(call->txn, &state);
+    if (!error) error = purge_pending_count(call->txn, &response->purges_pending);
+    if (error) return error;
+    engine_writer_stats(call->engine, &writer);
+    response->map_bytes = stats.map_bytes;
+    response->used_bytes = stats.used_bytes;
+    response->free_bytes = stats.free_bytes;
+    response->readers = stats.readers;
+    response->readers_max = stats.readers_max;
+    response->last_txn = stats.last_txn;
+    response->oldest_reader_txn = stats.oldest_reader_txn;
+    response->batches = writer.batches;
+    response->batched_requests = writer.requests;
+    response->batches_rerun = writer.batches_rerun;
+    response->queued_requests = writer.queued_requests;
+    response->queued_bytes = writer.queued_bytes;
+    response->oldest_event_sequence = state.first_event_sequence;
+    response->newest_event_sequence = state.last_event_sequence;
+    response->started_at = engine_started_at(call->engine);
+    error = append_tables(call, &stats, response);
+    return error ? error : append_methods(call, response);
+}

@@ -1,0 +1,252 @@
+// The writer.
+//
+// One rule covers every failure: a handler that fails before its first put changed nothing, and the
+// batch goes on; one that fails after a put, or a transaction that fails, aborts the batch, and its
+// calls are run again one by one, so that one call's failure is never another's. A commit that fails
+// for another reason than a full disk leaves the file's state unknown: the store closes itself and
+// the batch is never run again.
+
+#include "rpc/writer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "rpc/dispatch.h"
+#include "rpc/replay.h"
+#include "store/operation.h"
+#include "store/purge.h"
+
+struct Writer {
+    Store *store;
+    Engine *engine;
+    void (*finish)(Call *call, Error error);
+    void (*committed)(Engine *engine, uint64_t last_event_sequence);
+    pthread_t thread;
+
+    pthread_mutex_t mutex; // guards all below
+    pthread_cond_t wakes;
+    Call *first, *last;
+    bool is_stopping;
+    WriterStats stats;
+};
+
+typedef struct Batch {
+    Call *calls[BATCH_REQUESTS_MAX];
+    Error errors[BATCH_REQUESTS_MAX];
+    size_t count;
+} Batch;
+
+static void *writer_main(void *context);
+
+Error writer_start(Store *store, void (*finish)(Call *call, Error error),
+                   void (*committed)(Engine *engine, uint64_t last_event_sequence),
+                   Engine *engine, Writer **out)
+{
+    Writer *writer = calloc(1, sizeof(Writer));
+    if (!writer) return ERROR_OUT_OF_MEMORY;
+    writer->store = store;
+    writer->engine = engine;
+    writer->finish = finish;
+    writer->committed = committed;
+    pthread_mutex_init(&writer->mutex, NULL);
+    pthread_cond_init(&writer->wakes, NULL);
+    if (pthread_create(&writer->thread, NULL, writer_main, writer) != 0) {
+        free(writer);
+        return ERROR_IO;
+    }
+    *out = writer;
+    return ERROR_NONE;
+}
+
+void writer_stop(Writer *writer)
+{
+    if (!writer) return;
+    pthread_mutex_lock(&writer->mutex);
+    writer->is_stopping = true;
+    pthread_cond_signal(&writer->wakes);
+    pthread_mutex_unlock(&writer->mutex);
+    pthread_join(writer->thread, NULL);
+    pthread_cond_destroy(&writer->wakes);
+    pthread_mutex_destroy(&writer->mutex);
+    free(writer);
+}
+
+Error writer_submit(Writer *writer, Call *call)
+{
+    Error error = ERROR_NONE;
+    pthread_mutex_lock(&writer->mutex);
+    if (writer->is_stopping) {
+        error = call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down");
+    } else if (writer->stats.queued_requests >= QUEUE_REQUESTS_MAX ||
+               writer->stats.queued_bytes + call->request.size > QUEUE_BYTES_MAX) {
+        error = ERROR_QUEUE_FULL;
+    } else {
+        call->next = NULL;
+        if (writer->last) {
+            writer->last->next = call;
+        } else {
+            writer->first = call;
+            pthread_cond_signal(&writer->wakes);
+        }
+        writer->last = call;
+        writer->stats.queued_requests++;
+        writer->stats.queued_bytes += call->request.size;
+    }
+    pthread_mutex_unlock(&writer->mutex);
+    return error;
+}
+
+void writer_stats(Writer *writer, WriterStats *out)
+{
+    pthread_mutex_lock(&writer->mutex);
+    *out = writer->stats;
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+// Takes what is waiting, up to the bounds of a batch; a large call comes alone. Waits for the first
+// one unless a purge is pending. False: stopping, and nothing is left.
+static bool take_batch(Writer *writer, bool may_wait, Batch *batch)
+{
+    batch->count = 0;
+    size_t bytes = 0;
+    pthread_mutex_lock(&writer->mutex);
+    while (may_wait && !writer->first && !writer->is_stopping) {
+        pthread_cond_wait(&writer->wakes, &writer->mutex);
+    }
+    while (writer->first && batch->count < BATCH_REQUESTS_MAX) {
+        Call *call = writer->first;
+        if (batch->count > 0 && bytes + call->request.size > BATCH_BYTES_MAX) break;
+        bytes += call->request.size;
+        writer->first = call->next;
+        if (!writer->first) writer->last = NULL;
+        call->next = NULL;
+        batch->calls[batch->count++] = call;
+        writer->stats.queued_requests--;
+        writer->stats.queued_bytes -= call->request.size;
+    }
+    bool goes_on = batch->count > 0 || !writer->is_stopping;
+    pthread_mutex_unlock(&writer->mutex);
+    return goes_on;
+}
+
+// Answers from what the operation stored the first time, if there was one.
+static Error replay(Call *call, Txn *txn, bool *out_is_replayed)
+{
+    Slice small;
+    Error error =
+        operation_find(txn, call->operation_id, call->request_hash, out_is_replayed, &small);
+    if (error || !*out_is_replayed) return error;
+    error = buffer_reset(&call->reply, REPLY_GAP);
+    if (error) return error;
+    call->txn = txn;
+    error = replay_expand(call, small);
+    call->txn = NULL;
+    return error;
+}
+
+static Error run_with_operation(Call *call, Txn *txn)
+{
+    bool is_replayed;
+    Error error = replay(call, txn, &is_replayed);
+    if (error || is_replayed) return error;
+    error = dispatch_run(call, txn);
+    if (error) return error;
+    Slice small;
+    error = replay_shrink(call, buffer_slice(&call->reply), &small);
+    if (error) return error;
+    return operation_put(txn, call->operation_id, call->request_hash, small);
+}
+
+// Runs one call of a batch. `*out_is_dirty`: it failed and may have left something behind.
+static Error run_call(Call *call, Txn *txn, bool *out_is_dirty)
+{
+    *out_is_dirty = false;
+    call->detail.text[0] = '\0';
+    if (clock_monotonic_ns() > call->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
+    size_t writes = kv_write_count(txn->kv);
+    txn_serve(txn, &call->arena, &call->detail, call->operation_id);
+    Error error =
+        call->operation_id.size ? run_with_operation(call, txn) : dispatch_run(call, txn);
+    *out_is_dirty =
+        error && (kv_write_count(txn->kv) != writes || error_is_environment(error));
+    return error;
+}
+
+// Runs the calls [first, first + count) in one transaction. False: nothing of it was stored, and the
+// calls may be run again.
+static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
+{
+    Txn txn;
+    Error error = txn_begin(writer->store, /* is_write= */ true, NULL, NULL, &txn);
+    bool is_dirty = false;
+    for (size_t i = first; !error && !is_dirty && i < first + count; i++) {
+        batch->errors[i] = run_call(batch->calls[i], &txn, &is_dirty);
+    }
+    uint64_t last_event_sequence = txn.state.last_event_sequence;
+    if (!error && !is_dirty) {
+        bool has_writes = txn_has_writes(&txn);
+        if (has_writes) error = txn_commit(&txn);
+        if (!error && has_writes) writer->committed(writer->engine, last_event_sequence);
+    }
+    txn_abort(&txn);
+    if (!error && !is_dirty) return true;
+    if (error) {
+        for (size_t i = first; i < first + count; i++) batch->errors[i] = error;
+    }
+    return false;
+}
+
+static void run_batch(Writer *writer, Batch *batch)
+{
+    bool is_done = run_in_one(writer, batch, 0, batch->count);
+    bool is_rerun = !is_done && batch->count > 1 && !store_is_failed(writer->store);
+    for (size_t i = 0; is_rerun && i < batch->count; i++) {
+        (void)run_in_one(writer, batch, i, 1);
+    }
+    pthread_mutex_lock(&writer->mutex);
+    writer->stats.batches++;
+    writer->stats.requests += batch->count;
+    if (is_rerun) writer->stats.batches_rerun++;
+    pthread_mutex_unlock(&writer->mutex);
+    for (size_t i = 0; i < batch->count; i++) {
+        Call *call = batch->calls[i];
+        writer->finish(call, batch->errors[i]);
+    }
+}
+
+// Runs one slice of the pending purges, in a transaction of its own. Returns whether more is pending.
+static bool run_purge_slice(Writer *writer)
+{
+    Arena arena;
+    ErrorDetail detail = {{0}};
+    arena_init(&arena, RUN_BUDGET_BYTES);
+    Txn txn;
+    bool is_more = false;
+    Error error = txn_begin(writer->store, /* is_write= */ true, &arena, &detail, &txn);
+    if (!error) error = purge_slice(&txn, &is_more);
+    if (!error && txn_has_writes(&txn)) error = txn_commit(&txn);
+    txn_abort(&txn);
+    arena_free(&arena);
+    if (!error) return is_more;
+    // The note stays: the purge goes on after the next write, or at the next start.
+    log_write(LOG_ERROR, "purge stopped", "error=%s detail=\"%s\"", error_reason(error),
+              detail.text);
+    return false;
+}
+
+static void *writer_main(void *context)
+{
+    Writer *writer = context;
+    Batch *batch = malloc(sizeof(Batch));
+    if (!batch) abort(); // at start-up, a few kilobytes
+    bool purge_is_pending = true; // one may have been left by the last run
+    while (take_batch(writer, !purge_is_pending, batch)) {
+        if (batch->count > 0) run_batch(writer, batch);
+        if (batch->count > 0 || purge_is_pending) purge_is_pending = run_purge_slice(writer);
+    }
+    free(batch);
+    return NULL;
+}

@@ -1,0 +1,30 @@
+// The writer: one thread, one transaction for all that is waiting.
+//
+// While a commit waits for the disk the next batch gathers; a lone call never waits for company.
+// Each reply is packed right after its handler, before the next call runs. Between batches the
+// writer runs slices of pending purges.
+
+#pragma once
+
+#include "rpc/call.h"
+
+typedef struct Writer Writer;
+
+typedef struct WriterStats {
+    uint64_t batches, requests, batches_rerun;
+    uint64_t queued_requests, queued_bytes;
+} WriterStats;
+
+// Starts the thread. `finish` ends a call; `committed` hears of each commit before its calls end.
+// ERROR_OUT_OF_MEMORY, ERROR_IO (no thread).
+MUST_USE Error writer_start(Store *store, void (*finish)(Call *call, Error error),
+                            void (*committed)(Engine *engine, uint64_t last_event_sequence),
+                            Engine *engine, Writer **out);
+
+// Answers what is queued, then ends the thread. NULL is allowed.
+void writer_stop(Writer *writer);
+
+// Queues a decoded and checked write. ERROR_QUEUE_FULL, ERROR_UNAVAILABLE (stopping): not queued.
+MUST_USE Error writer_submit(Writer *writer, Call *call);
+
+void writer_stats(Writer *writer, WriterStats *out);
