@@ -32,6 +32,7 @@ static void envelope_deadline(Call *call, int64_t timeout_ms)
 
 static Error envelope_method(Call *call, Slice path)
 {
+    if (path.size == 0) return call_fail(call, ERROR_INVALID_ARGUMENT, "method is required");
     if (path.size > METHOD_BYTES_MAX) {
         return call_fail(call, ERROR_TOO_LONG, "method: %zu bytes, the limit is %d", path.size,
                          METHOD_BYTES_MAX);
