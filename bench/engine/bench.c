@@ -1,0 +1,317 @@
+// What the rows share.
+
+#include "bench.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static void report(const char *name, double figure, double target, bool is_met, const char *relation,
+                   const char *format, va_list arguments)
+{
+    char detail[256];
+    vsnprintf(detail, sizeof(detail), format, arguments);
+    printf("%-44s %8.2f   %s %-5.4g  %s  %s\n", name, figure, relation, target,
+           is_met ? "met   " : "MISSED", detail);
+    fflush(stdout);
+}
+
+void report_ratio_at_most(const char *name, double figure, double target, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    report(name, figure, target, figure <= target, "<=", format, arguments);
+    va_end(arguments);
+}
+
+void report_ratio_at_least(const char *name, double figure, double target, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    report(name, figure, target, figure >= target, ">=", format, arguments);
+    va_end(arguments);
+}
+
+void report_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("    ");
+    vprintf(format, arguments);
+    printf("\n");
+    fflush(stdout);
+    va_end(arguments);
+}
+
+bool row_is_wanted(const Options *options, const char *name)
+{
+    return !options->only || strstr(name, options->only);
+}
+
+void require(bool condition, const char *format, ...)
+{
+    if (condition) return;
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "bench_engine: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    exit(1);
+}
+
+void samples_add(Samples *samples, int64_t ns)
+{
+    if (samples->count == samples->capacity) {
+        samples->capacity = samples->capacity ? 2 * samples->capacity : 256;
+        samples->values = realloc(samples->values, samples->capacity * sizeof(int64_t));
+        require(samples->values != NULL, "out of memory");
+    }
+    samples->values[samples->count++] = ns;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+double samples_quantile_us(Samples *samples, double quantile)
+{
+    require(samples->count > 0, "no samples");
+    qsort(samples->values, samples->count, sizeof(int64_t), compare_ns);
+    size_t index = (size_t)((double)(samples->count - 1) * quantile);
+    return (double)samples->values[index] / 1000.0;
+}
+
+double samples_median_us(Samples *samples)
+{
+    return samples_quantile_us(samples, 0.5);
+}
+
+void samples_free(Samples *samples)
+{
+    free(samples->values);
+    *samples = (Samples){.values = NULL};
+}
+
+void bench_path(const Options *options, const char *name, char *out, size_t out_bytes_max)
+{
+    snprintf(out, out_bytes_max, "%s/%s", options->directory, name);
+}
+
+void bench_remove(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (!dir) return;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_name[0] != '.') (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    closedir(dir);
+    rmdir(path);
+}
+
+void bench_copy(const char *from, const char *to)
+{
+    bench_remove(to);
+    require(mkdir(to, 0700) == 0, "cannot create %s", to);
+    char command[1200];
+    snprintf(command, sizeof(command), "cp --sparse=never '%s/data.mdb' '%s/data.mdb' && sync '%s'",
+             from, to, to);
+    require(system(command) == 0, "cannot copy %s", from);
+}
+
+static void open_with(Bench *bench, const StoreOptions *store)
+{
+    snprintf(bench->path, sizeof(bench->path), "%s", store->directory);
+    EngineOptions options = {.store = *store};
+    ErrorDetail detail = {{0}};
+    Error error = engine_open(&options, &detail, &bench->engine);
+    require(!error, "cannot open %s: %s", store->directory, detail.text);
+    call_init(&bench->call);
+}
+
+void bench_open(Bench *bench, const char *path, bool is_ephemeral)
+{
+    open_with(bench, &(StoreOptions){.directory = path, .is_ephemeral = is_ephemeral});
+}
+
+void bench_open_with_seam(Bench *bench, const char *path, KvSeam seam)
+{
+    open_with(bench, &(StoreOptions){.directory = path, .seam = seam});
+}
+
+void bench_close(Bench *bench)
+{
+    engine_close(bench->engine);
+    call_free(&bench->call);
+}
+
+Buffer request_make(size_t method, const ProtobufCMessage *message)
+{
+    Buffer request = {.bytes = NULL};
+    size_t size = protobuf_c_message_get_packed_size(message);
+    uint8_t *bytes;
+    Error error = buffer_reset(&request, 0);
+    if (!error) error = wire_append_bytes(&request, 1, slice_of(METHODS[method].path));
+    if (!error) error = wire_append_header(&request, 15, size);
+    if (!error) error = buffer_reserve(&request, size, &bytes);
+    require(!error, "out of memory");
+    protobuf_c_message_pack(message, bytes);
+    buffer_grow(&request, size);
+    return request;
+}
+
+Slice bench_run(Bench *bench, const Buffer *request)
+{
+    Call *call = &bench->call;
+    call_reset(call);
+    call->request = buffer_slice(request);
+    engine_run(bench->engine, call);
+    require(!call->error, "a call failed: %s %s", error_reason(call->error), call->detail.text);
+    WireField field;
+    return wire_find(buffer_slice(&call->reply), 15, &field) ? field.bytes : (Slice){NULL, 0};
+}
+
+enum { IN_FLIGHT = 256 };
+
+typedef struct Flight {
+    pthread_mutex_t mutex;
+    pthread_cond_t landed;
+    size_t in_flight;
+} Flight;
+
+static void flight_done(Call *call)
+{
+    Flight *flight = call->context;
+    require(!call->error, "a call failed: %s %s", error_reason(call->error), call->detail.text);
+    pthread_mutex_lock(&flight->mutex);
+    if (--flight->in_flight == 0) pthread_cond_signal(&flight->landed);
+    pthread_mutex_unlock(&flight->mutex);
+}
+
+void bench_run_many(Bench *bench, const Buffer *request, size_t count)
+{
+    Flight flight = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    Call *calls = calloc(IN_FLIGHT, sizeof(Call));
+    require(calls != NULL, "out of memory");
+    for (size_t i = 0; i < IN_FLIGHT; i++) call_init(&calls[i]);
+    while (count > 0) {
+        size_t batch = count < IN_FLIGHT ? count : IN_FLIGHT;
+        flight.in_flight = batch;
+        for (size_t i = 0; i < batch; i++) {
+            call_reset(&calls[i]);
+            calls[i].request = buffer_slice(request);
+            calls[i].on_done = flight_done;
+            calls[i].context = &flight;
+            engine_submit(bench->engine, &calls[i]);
+        }
+        pthread_mutex_lock(&flight.mutex);
+        while (flight.in_flight > 0) pthread_cond_wait(&flight.landed, &flight.mutex);
+        pthread_mutex_unlock(&flight.mutex);
+        count -= batch;
+    }
+    for (size_t i = 0; i < IN_FLIGHT; i++) call_free(&calls[i]);
+    free(calls);
+}
+
+IdText reply_id(Slice body)
+{
+    IdText id = {{0}};
+    WireField record, field;
+    require(wire_find(body, 1, &record) && wire_find(record.bytes, 1, &field), "no id in a reply");
+    memcpy(id.text, field.bytes.bytes, ULID_TEXT_BYTES);
+    return id;
+}
+
+IdText bench_session(Bench *bench, const char *slug)
+{
+    ModelRef model = MODEL_REF__INIT;
+    model.provider = "anthropic";
+    model.name = "model-1";
+    NewSession session = NEW_SESSION__INIT;
+    session.project_dir = "/home/user/project";
+    session.slug = (char *)(uintptr_t)slug;
+    session.model = &model;
+    CreateSessionRequest request = CREATE_SESSION_REQUEST__INIT;
+    request.session = &session;
+    Buffer bytes = request_make(METHOD_CREATE_SESSION, &request.base);
+    IdText id = reply_id(bench_run(bench, &bytes));
+    buffer_free(&bytes);
+    return id;
+}
+
+void bench_purge(Bench *bench, const char *session)
+{
+    PurgeSessionRequest request = PURGE_SESSION_REQUEST__INIT;
+    request.session_id = (char *)(uintptr_t)session;
+    Buffer bytes = request_make(METHOD_PURGE_SESSION, &request.base);
+    (void)bench_run(bench, &bytes);
+    buffer_free(&bytes);
+}
+
+static uint64_t purges_pending(Bench *bench)
+{
+    StatsRequest request = STATS_REQUEST__INIT;
+    Buffer bytes = request_make(METHOD_STATS, &request.base);
+    Slice body = bench_run(bench, &bytes);
+    StatsResponse *stats = tine__v1__stats_response__unpack(NULL, body.size, body.bytes);
+    require(stats != NULL, "Stats cannot be decoded");
+    uint64_t pending = stats->purges_pending;
+    tine__v1__stats_response__free_unpacked(stats, NULL);
+    buffer_free(&bytes);
+    return pending;
+}
+
+void bench_wait_for_purges(Bench *bench)
+{
+    while (purges_pending(bench) > 0) {
+    }
+}
+
+IdText bench_fork(Bench *bench, const char *session)
+{
+    ForkSessionRequest request = FORK_SESSION_REQUEST__INIT;
+    request.session_id = (char *)(uintptr_t)session;
+    request.fork_point_case = FORK_SESSION_REQUEST__FORK_POINT_AT_HEAD;
+    request.at_head = true;
+    Buffer bytes = request_make(METHOD_FORK_SESSION, &request.base);
+    IdText id = reply_id(bench_run(bench, &bytes));
+    buffer_free(&bytes);
+    return id;
+}
+
+Buffer append_request(const char *session, size_t text_bytes)
+{
+    char *content = malloc(text_bytes + 1);
+    require(content != NULL, "out of memory");
+    for (size_t i = 0; i < text_bytes; i++) content[i] = (char)('a' + i % 26);
+    content[text_bytes] = '\0';
+    Text text = TEXT__INIT;
+    text.text = content;
+    Part part = PART__INIT;
+    part.kind_case = PART__KIND_TEXT;
+    part.text = &text;
+    Part *parts[] = {&part};
+    Usage usage = USAGE__INIT;
+    usage.input_tokens = 900;
+    usage.output_tokens = 100;
+    usage.cost_nano_usd = 1000000;
+    NewMessage message = NEW_MESSAGE__INIT;
+    message.role = ROLE_ASSISTANT;
+    message.usage = &usage;
+    message.parts = parts;
+    message.n_parts = 1;
+    AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
+    request.session_id = (char *)(uintptr_t)session;
+    request.message = &message;
+    Buffer bytes = request_make(METHOD_APPEND_MESSAGE, &request.base);
+    free(content);
+    return bytes;
+}
