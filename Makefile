@@ -1,7 +1,7 @@
 # The front door: `make` lists what it can do. CMake does the building, see CMakePresets.json.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build test bench fuzz clean format
+.PHONY: help deps build run test bench fuzz clean format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -12,6 +12,11 @@ deps: ## Install the packages that building and testing need
 build: deps ## Build everything, optimised, into build/release
 	@cmake --preset release
 	@cmake --build --preset release
+
+run: deps ## Show the main job end to end, on a store of its own
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target tine-tour >/dev/null
+	@build/release/client/tine-tour
 
 test: ## Run every test: release, ASan and UBSan, TSan, fuzzers, tidy
 	@scripts/run-tests
