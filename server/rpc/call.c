@@ -20,6 +20,7 @@ void call_reset(Call *call)
     call->prepared = NULL;
     call->txn = NULL;
     call->wait_ms = 0;
+    call->wait_until_ns = 0;
     call->error = ERROR_NONE;
     call->detail.text[0] = '\0';
     call->next = NULL;

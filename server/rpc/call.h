@@ -36,6 +36,7 @@ struct Call {
     bool is_waiting_allowed;   // ListEvents may ask to be run again when there is news …
     uint64_t wait_after;       // … after this sequence …
     uint32_t wait_ms;          // … for this long; 0: it does not ask
+    int64_t wait_until_ns;     // monotonic; 0: it has not waited yet
 
     Error error;
     ErrorDetail detail;

@@ -1,15 +1,15 @@
 // The engine: reads run on the thread that submits them, each on a snapshot of its own; writes go
-// through the writer. A read that waits for events waits here, between two snapshots.
+// through the writer. A read that waits for events is parked, between two snapshots.
 
 #include "rpc/engine.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
+#include "base/clock.h"
 #include "rpc/dispatch.h"
+#include "rpc/waiting.h"
 
 typedef struct AtomicCounts {
     atomic_uint_fast64_t calls, errors;
@@ -23,12 +23,7 @@ struct Engine {
     int64_t started_at;
     AtomicCounts counts[METHOD_COUNT];
 
-    // News: the newest committed event.
-    pthread_mutex_t mutex;
-    pthread_cond_t news;
-    uint64_t last_event_sequence;
-    uint32_t waiting_calls;
-    bool is_closing;
+    Waiting *waiting; // owned
 };
 
 static void engine_finish(Call *call, Error error)
@@ -49,15 +44,37 @@ static void engine_finish(Call *call, Error error)
 
 static void engine_committed(Engine *engine, uint64_t last_event_sequence)
 {
-    pthread_mutex_lock(&engine->mutex);
-    if (engine->last_event_sequence != last_event_sequence) {
-        engine->last_event_sequence = last_event_sequence;
-        if (engine->waiting_calls > 0) pthread_cond_broadcast(&engine->news);
-    }
-    pthread_mutex_unlock(&engine->mutex);
+    waiting_news(engine->waiting, last_event_sequence);
 }
 
-static Error load_last_event(Engine *engine, ErrorDetail *detail)
+static Error read_once(Engine *engine, Call *call)
+{
+    Txn txn;
+    Error error =
+        txn_begin(engine->store, /* is_write= */ false, &call->arena, &call->detail, &txn);
+    if (error) return error;
+    error = dispatch_run(call, &txn);
+    txn_abort(&txn);
+    return error;
+}
+
+// Runs a read and ends it, or parks it until there is news.
+static void read_run(Call *call, bool is_last)
+{
+    Engine *engine = call->engine;
+    call->wait_ms = 0;
+    call->is_waiting_allowed = !is_last;
+    Error error = read_once(engine, call);
+    if (!error && call->wait_ms > 0) {
+        if (call->wait_until_ns == 0) {
+            call->wait_until_ns = clock_monotonic_ns() + (int64_t)call->wait_ms * 1000000;
+        }
+        if (waiting_park(engine->waiting, call)) return;
+    }
+    engine_finish(call, error);
+}
+
+static Error start_waiting(Engine *engine, ErrorDetail *detail)
 {
     Txn txn;
     StoreState state;
@@ -65,8 +82,8 @@ static Error load_last_event(Engine *engine, ErrorDetail *detail)
     if (error) return error;
     error = txn_state(&txn, &state);
     txn_abort(&txn);
-    if (!error) engine->last_event_sequence = state.last_event_sequence;
-    return error;
+    if (error) return error;
+    return waiting_start(state.last_event_sequence, read_run, &engine->waiting);
 }
 
 Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **out)
@@ -74,15 +91,8 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
     Engine *engine = calloc(1, sizeof(Engine));
     if (!engine) return ERROR_OUT_OF_MEMORY;
     engine->decode_budget_bytes = options->decode_budget_bytes;
-    pthread_mutex_init(&engine->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->news, &attributes);
-    pthread_condattr_destroy(&attributes);
-
     Error error = store_open(&options->store, detail, &engine->store);
-    if (!error) error = load_last_event(engine, detail);
+    if (!error) error = start_waiting(engine, detail);
     if (!error) {
         engine->started_at = clock_now_ms(&store_options(engine->store)->clock);
         error = writer_start(engine->store, engine_finish, engine_committed, engine,
@@ -99,57 +109,10 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
 void engine_close(Engine *engine)
 {
     if (!engine) return;
-    pthread_mutex_lock(&engine->mutex);
-    engine->is_closing = true;
-    pthread_cond_broadcast(&engine->news);
-    pthread_mutex_unlock(&engine->mutex);
-    writer_stop(engine->writer);
+    writer_stop(engine->writer); // its commits are news to the waiting calls
+    waiting_stop(engine->waiting);
     store_close(engine->store);
-    pthread_cond_destroy(&engine->news);
-    pthread_mutex_destroy(&engine->mutex);
     free(engine);
-}
-
-// Waits until there are events after `sequence`. False: the time is up, or too many wait already.
-static bool wait_for_news(Engine *engine, uint64_t sequence, int64_t until_ns)
-{
-    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-    pthread_mutex_lock(&engine->mutex);
-    bool may_wait = engine->waiting_calls < WAITING_CALLS_MAX;
-    engine->waiting_calls++;
-    int failed = 0;
-    while (may_wait && !failed && !engine->is_closing && engine->last_event_sequence <= sequence) {
-        failed = pthread_cond_timedwait(&engine->news, &engine->mutex, &until);
-    }
-    bool has_news = engine->last_event_sequence > sequence;
-    engine->waiting_calls--;
-    pthread_mutex_unlock(&engine->mutex);
-    return may_wait && has_news;
-}
-
-static Error read_once(Engine *engine, Call *call)
-{
-    Txn txn;
-    Error error =
-        txn_begin(engine->store, /* is_write= */ false, &call->arena, &call->detail, &txn);
-    if (error) return error;
-    error = dispatch_run(call, &txn);
-    txn_abort(&txn);
-    return error;
-}
-
-static Error read_run(Engine *engine, Call *call)
-{
-    call->is_waiting_allowed = true;
-    Error error = read_once(engine, call);
-    if (error || call->wait_ms == 0) return error;
-    int64_t until_ns = clock_monotonic_ns() + (int64_t)call->wait_ms * 1000000;
-    while (!error && call->wait_ms > 0) {
-        call->wait_ms = 0;
-        call->is_waiting_allowed = wait_for_news(engine, call->wait_after, until_ns);
-        error = read_once(engine, call);
-    }
-    return error;
 }
 
 void engine_submit(Engine *engine, Call *call)
@@ -160,9 +123,13 @@ void engine_submit(Engine *engine, Call *call)
     if (!error && call->method->is_write) {
         error = writer_submit(engine->writer, call);
         if (!error) return; // it may be done by now: the call is no longer ours
-    } else if (!error) {
-        error = clock_monotonic_ns() > call->deadline_ns ? ERROR_DEADLINE_EXCEEDED
-                                                         : read_run(engine, call);
+    }
+    if (!error && !call->method->is_write) {
+        if (clock_monotonic_ns() <= call->deadline_ns) {
+            read_run(call, /* is_last= */ false);
+            return;
+        }
+        error = ERROR_DEADLINE_EXCEEDED;
     }
     engine_finish(call, error);
 }

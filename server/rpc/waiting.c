@@ -1,0 +1,134 @@
+// Waiting calls. News that comes between a call's snapshot and its parking is not lost: the thread
+// compares what the call has seen with the newest sequence, whatever came first.
+
+#include "rpc/waiting.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+
+struct Waiting {
+    void (*rerun)(Call *call, bool is_last);
+    pthread_t thread;
+
+    pthread_mutex_t mutex; // guards all below
+    pthread_cond_t wakes;
+    Call *parked; // linked by next
+    size_t parked_count;
+    uint64_t last_event_sequence;
+    bool is_stopping;
+};
+
+static void *waiting_main(void *context);
+
+Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Call *call, bool is_last),
+                    Waiting **out)
+{
+    Waiting *waiting = calloc(1, sizeof(Waiting));
+    if (!waiting) return ERROR_OUT_OF_MEMORY;
+    waiting->rerun = rerun;
+    waiting->last_event_sequence = last_event_sequence;
+    pthread_mutex_init(&waiting->mutex, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&waiting->wakes, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (pthread_create(&waiting->thread, NULL, waiting_main, waiting) != 0) {
+        free(waiting);
+        return ERROR_IO;
+    }
+    *out = waiting;
+    return ERROR_NONE;
+}
+
+void waiting_stop(Waiting *waiting)
+{
+    if (!waiting) return;
+    pthread_mutex_lock(&waiting->mutex);
+    waiting->is_stopping = true;
+    pthread_cond_signal(&waiting->wakes);
+    pthread_mutex_unlock(&waiting->mutex);
+    pthread_join(waiting->thread, NULL);
+    pthread_cond_destroy(&waiting->wakes);
+    pthread_mutex_destroy(&waiting->mutex);
+    free(waiting);
+}
+
+bool waiting_park(Waiting *waiting, Call *call)
+{
+    pthread_mutex_lock(&waiting->mutex);
+    bool is_taken = !waiting->is_stopping && waiting->parked_count < WAITING_CALLS_MAX;
+    if (is_taken) {
+        call->next = waiting->parked;
+        waiting->parked = call;
+        waiting->parked_count++;
+        pthread_cond_signal(&waiting->wakes);
+    }
+    pthread_mutex_unlock(&waiting->mutex);
+    return is_taken;
+}
+
+void waiting_news(Waiting *waiting, uint64_t last_event_sequence)
+{
+    pthread_mutex_lock(&waiting->mutex);
+    if (waiting->last_event_sequence < last_event_sequence) {
+        waiting->last_event_sequence = last_event_sequence;
+        if (waiting->parked) pthread_cond_signal(&waiting->wakes);
+    }
+    pthread_mutex_unlock(&waiting->mutex);
+}
+
+// Takes a parked call that is to run now; NULL if none is. `out_until_ns` is when the next one is.
+static Call *take_due(Waiting *waiting, bool *out_is_last, int64_t *out_until_ns)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    *out_until_ns = INT64_MAX;
+    for (Call **link = &waiting->parked; *link; link = &(*link)->next) {
+        Call *call = *link;
+        *out_is_last = waiting->is_stopping || call->wait_until_ns <= now_ns;
+        if (*out_is_last || call->wait_after < waiting->last_event_sequence) {
+            *link = call->next;
+            call->next = NULL;
+            waiting->parked_count--;
+            return call;
+        }
+        if (call->wait_until_ns < *out_until_ns) *out_until_ns = call->wait_until_ns;
+    }
+    return NULL;
+}
+
+static void sleep_until(Waiting *waiting, int64_t until_ns)
+{
+    if (until_ns == INT64_MAX) {
+        pthread_cond_wait(&waiting->wakes, &waiting->mutex);
+        return;
+    }
+    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+    (void)pthread_cond_timedwait(&waiting->wakes, &waiting->mutex, &until);
+}
+
+static void *waiting_main(void *context)
+{
+    Waiting *waiting = context;
+    pthread_mutex_lock(&waiting->mutex);
+    for (;;) {
+        bool is_last;
+        int64_t until_ns;
+        Call *call = take_due(waiting, &is_last, &until_ns);
+        if (call) {
+            pthread_mutex_unlock(&waiting->mutex);
+            waiting->rerun(call, is_last);
+            pthread_mutex_lock(&waiting->mutex);
+        } else if (waiting->is_stopping) {
+            break;
+        } else {
+            sleep_until(waiting, until_ns);
+        }
+    }
+    pthread_mutex_unlock(&waiting->mutex);
+    return NULL;
+}

@@ -1,0 +1,25 @@
+// Waiting calls: reads that found nothing and want to be run again when there is news.
+//
+// A parked call holds no thread and no snapshot. One thread runs the parked calls again: those whose
+// news has come, and those whose time is up.
+
+#pragma once
+
+#include "rpc/call.h"
+
+typedef struct Waiting Waiting;
+
+// `rerun` runs a call again and ends it or parks it anew; `is_last`: its time is up.
+// ERROR_OUT_OF_MEMORY, ERROR_IO (no thread).
+MUST_USE Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Call *call, bool is_last),
+                             Waiting **out);
+
+// Runs all parked calls a last time and ends the thread. NULL is allowed.
+void waiting_stop(Waiting *waiting);
+
+// Takes a call whose wait_after and wait_until_ns are set. False: too many wait already, or the
+// thread is stopping; the call is still the caller's.
+MUST_USE bool waiting_park(Waiting *waiting, Call *call);
+
+// There are events up to this sequence.
+void waiting_news(Waiting *waiting, uint64_t last_event_sequence);
