@@ -1,0 +1,284 @@
+// Entries and their indexes, in both directions: owner, external id, marker or setting, parts.
+
+#include "store/check_pass.h"
+#include "store/marker.h"
+#include "store/message.h"
+#include "store/message_part.h"
+#include "store/record.h"
+
+// An entry, as far as its indexes ask.
+typedef struct Entry {
+    Slice key;
+    Ulid session;
+    Ulid id;
+    const Message *message;
+    bool is_deleted;
+} Entry;
+
+static Error check_owner_of(Check *check, const Entry *entry)
+{
+    Key key = key_of_id(entry->id);
+    bool found;
+    Slice owner;
+    Error error = check_row(check, TABLE_MESSAGE_OWNER, &key, &found, &owner);
+    if (error || (found && slice_equal(owner, ulid_slice(&entry->session)))) return error;
+    check_damage(check, DAMAGE_MESSAGE_OWNER, TABLE_MESSAGES, entry->key,
+                 "message_owner does not name its session");
+    return ERROR_NONE;
+}
+
+static bool kind_is_indexed(MessageKind kind)
+{
+    return kind == MESSAGE_KIND_COMPACTION || kind == MESSAGE_KIND_SETTING;
+}
+
+// The value that the index must have of a marker. False: the marker's own id is malformed.
+static bool cut_off_of(const Marker *marker, Ulid *out)
+{
+    *out = ULID_MAX;
+    if (marker->keep_all) *out = ULID_ZERO;
+    if (marker->keep_all || !*marker->before_message_id) return true;
+    return ulid_parse(slice_of(marker->before_message_id), out);
+}
+
+// A cut-off must be in the history that the marker belongs to.
+static Error check_cut_off(Check *check, const Entry *entry, Ulid cut_off)
+{
+    if (ulid_is_zero(cut_off) || ulid_equal(cut_off, ULID_MAX)) return ERROR_NONE;
+    Ulid owner;
+    SegmentList segments = {.count = 0};
+    Error error = message_owner(&check->txn, cut_off, &owner);
+    if (!error) error = origin_segments(&check->txn, entry->session, entry->id, &segments);
+    if (error) return check_survive(check, error, TABLE_MESSAGES, entry->key);
+    if (segments_contain(&segments, owner, cut_off)) return ERROR_NONE;
+    check_damage(check, DAMAGE_MARKER, TABLE_MESSAGES, entry->key,
+                 "its marker's cut-off is not in its history");
+    return ERROR_NONE;
+}
+
+static Error check_marker_of(Check *check, const Entry *entry)
+{
+    const Message *message = entry->message;
+    bool is_marker = message->kind == MESSAGE_KIND_COMPACTION;
+    if (is_marker != (message->marker != NULL)) {
+        check_damage(check, DAMAGE_MARKER, TABLE_MESSAGES, entry->key,
+                     "a marker of another kind, or none where one must be");
+        return ERROR_NONE;
+    }
+    if (!kind_is_indexed(message->kind) || entry->is_deleted) return ERROR_NONE;
+    Key key = key_marker(entry->session, (uint8_t)message->kind, entry->id);
+    bool found;
+    Slice value = {NULL, 0}, expected = {NULL, 0};
+    Error error = check_row(check, TABLE_MARKERS, &key, &found, &value);
+    if (error) return error;
+    Ulid cut_off = ULID_ZERO;
+    bool is_right = found;
+    if (is_marker) {
+        is_right = is_right && cut_off_of(message->marker, &cut_off);
+        expected = ulid_slice(&cut_off);
+    }
+    if (!is_right || !slice_equal(value, expected)) {
+        check_damage(check, DAMAGE_MARKER, TABLE_MESSAGES, entry->key,
+                     "markers has no row for it, or another cut-off");
+        return ERROR_NONE;
+    }
+    return is_marker ? check_cut_off(check, entry, cut_off) : ERROR_NONE;
+}
+
+static Error check_external_of(Check *check, const Entry *entry)
+{
+    const External *external = entry->message->external;
+    if (!external) return ERROR_NONE;
+    Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
+    Key key = key_message_external(entry->session, hash);
+    bool found;
+    Slice value;
+    Error error = check_row(check, TABLE_MESSAGE_EXTERNAL, &key, &found, &value);
+    if (error || (found && slice_equal(value, ulid_slice(&entry->id)))) return error;
+    check_damage(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGES, entry->key,
+                 "message_external does not lead to it");
+    return ERROR_NONE;
+}
+
+static Error check_parts_of(Check *check, const Entry *entry)
+{
+    for (size_t i = 0; i < entry->message->n_parts; i++) {
+        const Part *part = entry->message->parts[i];
+        uint8_t expected[MESSAGE_PART_VALUE_BYTES_MAX];
+        size_t size;
+        if (!message_part_row(part, expected, &size)) continue;
+        Key key = key_part(entry->session, (uint8_t)part->kind_case, entry->id, (uint16_t)i);
+        bool found;
+        Slice value;
+        Error error = check_row(check, TABLE_PARTS, &key, &found, &value);
+        if (error) return error;
+        if (found) check->part_rows++;
+        if (found && slice_equal(value, slice(expected, size))) continue;
+        check_damage(check, DAMAGE_PART, TABLE_MESSAGES, entry->key,
+                     "parts has no row for part %zu, or another", i);
+    }
+    return ERROR_NONE;
+}
+
+Error check_entry_indexes(Check *check, Slice key, SessionState state, const Message *message,
+                          bool is_purged)
+{
+    Entry entry = {
+        .key = key,
+        .session = key_id_at(key, 0),
+        .id = key_id_at(key, ULID_BYTES),
+        .message = message,
+        .is_deleted = message->deleted_at != 0,
+    };
+    Error error = check_owner_of(check, &entry);
+    if (!error) error = check_marker_of(check, &entry);
+    // A tombstone keeps its messages, markers and origins alone.
+    if (error || !state.is_live) return error;
+    error = check_external_of(check, &entry);
+    if (error || entry.is_deleted || is_purged) return error;
+    return check_parts_of(check, &entry);
+}
+
+// The way back: from a row of an index to the entry it names.
+
+// The message that a row names; NULL if there is none, which is reported as `kind`.
+static Error entry_named(Check *check, DamageKind kind, StoreTable table, Slice key, Ulid session,
+                         Ulid id, const Message **out)
+{
+    *out = NULL;
+    Key record_key = key_of_ids(session, id);
+    bool found;
+    Slice bytes;
+    Error error = record_get(&check->txn, TABLE_MESSAGES, &record_key, &found, &bytes);
+    if (error) return check_survive(check, error, table, key);
+    if (!found) {
+        check_damage(check, kind, table, key, "there is no such message");
+        return ERROR_NONE;
+    }
+    if (bytes.size < MESSAGE_HEAD_BYTES) return ERROR_NONE; // reported where it stands
+    Message *message;
+    error = check_decode(check, &message__descriptor, TABLE_MESSAGES, key_slice(&record_key),
+                         slice_skip(bytes, MESSAGE_HEAD_BYTES), &message);
+    *out = message;
+    return error;
+}
+
+static Error check_owner_row(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    if (bytes.size != ULID_BYTES) {
+        check_damage(check, DAMAGE_MESSAGE_OWNER, TABLE_MESSAGE_OWNER, key, "not a session's id");
+        return ERROR_NONE;
+    }
+    Key record_key = key_of_ids(key_id_at(bytes, 0), key_id_at(key, 0));
+    Key first = key_with_chunk(&record_key, 0);
+    bool found;
+    Error error = check_row(check, TABLE_MESSAGES, &first, &found, NULL);
+    if (error || found) return error;
+    check_damage(check, DAMAGE_MESSAGE_OWNER, TABLE_MESSAGE_OWNER, key,
+                 "the session it names has no such message");
+    return ERROR_NONE;
+}
+
+// Whether the rows of this session are not going away just now.
+static Error is_settled(Check *check, Slice key, bool *out)
+{
+    SessionState state;
+    Error error = check_session_state(check, key_id_at(key, 0), &state);
+    if (!error) *out = state.is_live || state.is_tombstone;
+    return error;
+}
+
+static Error check_marker_row(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    (void)bytes; // compared from the entry's side
+    bool settled = false;
+    Error error = is_settled(check, key, &settled);
+    if (error || !settled) return error;
+    const Message *message;
+    error = entry_named(check, DAMAGE_MARKER, TABLE_MARKERS, key, key_id_at(key, 0),
+                        key_id_at(key, ULID_BYTES + 1), &message);
+    if (error || !message) return error;
+    if (key.bytes[ULID_BYTES] != (uint8_t)message->kind || !kind_is_indexed(message->kind) ||
+        message->deleted_at != 0) {
+        check_damage(check, DAMAGE_MARKER, TABLE_MARKERS, key,
+                     "the entry is of another kind, or deleted");
+    }
+    return ERROR_NONE;
+}
+
+static Error check_external_row(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    bool settled = false;
+    Error error = is_settled(check, key, &settled);
+    if (error || !settled) return error;
+    if (bytes.size != ULID_BYTES) {
+        check_damage(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key,
+                     "not a message's id");
+        return ERROR_NONE;
+    }
+    const Message *message;
+    error = entry_named(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key,
+                        key_id_at(key, 0), key_id_at(bytes, 0), &message);
+    if (error || !message) return error;
+    const External *external = message->external;
+    Hash hash =
+        external ? hash_pair(slice_of(external->source), slice_of(external->id)) : (Hash){{0}};
+    if (memcmp(hash.bytes, key.bytes + ULID_BYTES, HASH_BYTES) != 0) {
+        check_damage(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key,
+                     "the message has another external id, or none");
+    }
+    return ERROR_NONE;
+}
+
+static Error check_part_row(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    (void)bytes; // compared from the message's side
+    bool settled = false;
+    Error error = is_settled(check, key, &settled);
+    if (error || !settled) return error;
+    const Message *message;
+    error = entry_named(check, DAMAGE_PART, TABLE_PARTS, key, key_id_at(key, 0),
+                        key_id_at(key, ULID_BYTES + 1), &message);
+    if (error || !message) return error;
+    size_t index = key_u16_at(key, 2 * ULID_BYTES + 1);
+    if (message->deleted_at != 0 || index >= message->n_parts ||
+        (uint8_t)message->parts[index]->kind_case != key.bytes[ULID_BYTES]) {
+        check_damage(check, DAMAGE_PART, TABLE_PARTS, key,
+                     "the message has no such part, or is deleted");
+    }
+    return ERROR_NONE;
+}
+
+static Error count_part_row(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)bytes;
+    uint64_t *count = context;
+    bool settled = false;
+    Error error = is_settled(check, key, &settled);
+    if (settled) (*count)++;
+    return error;
+}
+
+// Every row that a message asks for was looked for already. So only where there are more of them is
+// each row's message read: one message may have thousands of rows.
+static Error check_part_rows(Check *check)
+{
+    uint64_t count = 0;
+    Slice all = {NULL, 0};
+    Error error = check_each(check, TABLE_PARTS, all, count_part_row, &count);
+    if (error || count == check->part_rows) return error;
+    return check_each(check, TABLE_PARTS, all, check_part_row, NULL);
+}
+
+Error check_entry_rows(Check *check)
+{
+    Slice all = {NULL, 0};
+    Error error = check_each(check, TABLE_MESSAGE_OWNER, all, check_owner_row, NULL);
+    if (!error) error = check_each(check, TABLE_MARKERS, all, check_marker_row, NULL);
+    if (!error) error = check_each(check, TABLE_MESSAGE_EXTERNAL, all, check_external_row, NULL);
+    return error ? error : check_part_rows(check);
+}

@@ -1,0 +1,126 @@
+// The records beside the messages: memories, calls, todos and originals; and the operations.
+
+#include "base/hash.h"
+#include "store/check_pass.h"
+#include "store/todo.h"
+
+enum { OPERATION_HEAD_BYTES = HASH_BYTES + ULID_BYTES };
+
+static void check_ids(Check *check, StoreTable table, Slice key, const char *session_id,
+                      const char *id)
+{
+    if (check_id_is(session_id, key_id_at(key, 0)) &&
+        (!id || check_id_is(id, key_id_at(key, ULID_BYTES)))) {
+        return;
+    }
+    check_damage(check, DAMAGE_MISPLACED, table, key, "it says it is '%s' of session '%s'",
+                 id ? id : "", session_id);
+}
+
+static Error check_memory(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    Memory *memory;
+    Error error = check_decode(check, &memory__descriptor, TABLE_MEMORIES, key, bytes, &memory);
+    if (error || !memory) return error;
+    check_ids(check, TABLE_MEMORIES, key, memory->session_id, memory->id);
+    return ERROR_NONE;
+}
+
+static Error check_call(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    CallRecord *call;
+    Error error = check_decode(check, &call_record__descriptor, TABLE_CALLS, key, bytes, &call);
+    if (error || !call) return error;
+    check_ids(check, TABLE_CALLS, key, call->session_id, call->id);
+    return ERROR_NONE;
+}
+
+static Error check_todos(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    Todos *todos;
+    Error error = check_decode(check, &todos__descriptor, TABLE_TODOS, key, bytes, &todos);
+    if (error || !todos) return error;
+    check_ids(check, TABLE_TODOS, key, todos->session_id, NULL);
+    TodoSummary anew = todo_summarize(todos->items, todos->n_items);
+    const TodoSummary *said = todos->summary;
+    if (!said || said->total != anew.total || said->incomplete != anew.incomplete ||
+        said->in_progress != anew.in_progress || said->completed != anew.completed ||
+        said->cancelled != anew.cancelled) {
+        check_damage(check, DAMAGE_TODOS, TABLE_TODOS, key, "the summary is not that of the items");
+    }
+    return ERROR_NONE;
+}
+
+static Error check_original(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    (void)bytes; // a foreign entry's own
+    SessionState state;
+    Error error = check_session_state(check, key_id_at(key, 0), &state);
+    if (error || !state.is_live) return error;
+    Key record_key = key_of_ids(key_id_at(key, 0), key_id_at(key, ULID_BYTES));
+    Key first = key_with_chunk(&record_key, 0);
+    bool found;
+    error = check_row(check, TABLE_MESSAGES, &first, &found, NULL);
+    if (error || found) return error;
+    check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key, "there is no such message");
+    return ERROR_NONE;
+}
+
+Error check_side_records(Check *check)
+{
+    Slice all = {NULL, 0};
+    Error error = check_each(check, TABLE_MEMORIES, all, check_memory, NULL);
+    if (!error) error = check_each(check, TABLE_CALLS, all, check_call, NULL);
+    if (!error) error = check_each(check, TABLE_TODOS, all, check_todos, NULL);
+    if (!error) error = check_each(check, TABLE_ORIGINALS, all, check_original, NULL);
+    return error;
+}
+
+// `key` is the operation's id and a 0.
+static Error check_operation(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    if (bytes.size < OPERATION_HEAD_BYTES) {
+        check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS, key, "shorter than its head");
+        return ERROR_NONE;
+    }
+    Key age_key = key_of_id(key_id_at(bytes, HASH_BYTES));
+    Slice operation_id = {key.bytes, key.size - 1}, named;
+    bool found;
+    Error error = check_row(check, TABLE_OPERATIONS_BY_AGE, &age_key, &found, &named);
+    if (error || (found && slice_equal(named, operation_id))) return error;
+    check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS, key,
+                 "operations_by_age does not lead to it");
+    return ERROR_NONE;
+}
+
+static Error check_age_row(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)context;
+    bool found = false;
+    Slice value = {NULL, 0};
+    if (bytes.size > 0 && bytes.size < KEY_SIZE_MAX - 3) {
+        Key record_key = key_operation(bytes);
+        Key first = key_with_chunk(&record_key, 0);
+        Error error = check_row(check, TABLE_OPERATIONS, &first, &found, &value);
+        if (error) return error;
+    }
+    bool is_right = found && value.size >= OPERATION_HEAD_BYTES &&
+                    ulid_equal(key_id_at(value, HASH_BYTES), key_id_at(key, 0));
+    if (is_right) return ERROR_NONE;
+    check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS_BY_AGE, key,
+                 "it leads to no operation, or to one of another date");
+    return ERROR_NONE;
+}
+
+Error check_operations(Check *check)
+{
+    Slice all = {NULL, 0};
+    Error error = check_each(check, TABLE_OPERATIONS, all, check_operation, NULL);
+    if (!error) error = check_each(check, TABLE_OPERATIONS_BY_AGE, all, check_age_row, NULL);
+    return error;
+}
