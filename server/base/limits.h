@@ -11,7 +11,7 @@ enum {
     REQUEST_BYTES_MAX = 16 * 1024 * 1024,
     PAGE_BYTES_DEFAULT = 768 * 1024, // the whole reply; mangos stops reading at 1 MiB by default
     PAGE_BYTES_MAX = 16 * 1024 * 1024,
-    PAGE_RESERVE_BYTES = 512,            // of a page, for the envelope and the cursor
+    PAGE_RESERVE_BYTES = 1024,           // of a page, for the envelope, the cursor and a model
     RUN_BUDGET_BYTES = 256 * 1024 * 1024, // what a handler may use of the arena
     DECODE_BUDGET_BYTES_MIN = 64 * 1024,   // the arena of a small request
     DECODE_BUDGET_FACTOR = 4,              // decoded bytes allowed per request byte …
@@ -75,6 +75,20 @@ enum {
     BATCH_BYTES_MAX = 4 * 1024 * 1024,
     QUEUE_REQUESTS_MAX = 8192,
     QUEUE_BYTES_MAX = 256 * 1024 * 1024,
+
+    // Connections.
+    CLIENTS_MAX = 4096,
+    CLIENT_REQUESTS_MAX = 64, // of one connection, running or queued
+    CLIENT_UNSENT_MAX = 128,  // replies of one connection that wait for it to read …
+    CLIENT_UNSENT_BYTES_MAX = 64 * 1024 * 1024, // … and their bytes; past either it is closed
+    CONTEXTS_READY = 64,    // receive at the same time
+    CONTEXTS_MAX = 4096,    // requests in hand, over all connections
+    CALLS_KEPT_MAX = 8,     // with their memory, when nobody needs them
+    SEND_TIMEOUT_MS = 2000, // for a reply behind another one that nobody reads
+    FRAME_EXTRA_BYTES = 64 * 1024, // read beyond REQUEST_BYTES_MAX, to say what is wrong
+    TASK_THREADS_MIN = 4,
+    TASK_THREADS_MAX = 16,
+    TOKEN_BYTES_MIN = 16,
 
     // Memory kept between calls.
     ARENA_BLOCK_BYTES_MIN = 16 * 1024,

@@ -1,9 +1,9 @@
 // Opens and closes the LMDB environment, and tells about it.
 //
-// LMDB has three traps here, all of them silent. A second open of the same file in one process drops
-// the first one's locks: a registry refuses it. A child of fork shares its parent's locks and reader
-// slots: a generation counter keeps it out. And a map that is too small fails writes on a disk with
-// room: the map is sized from the disk. (docs: engineering notes 4.1, 4.2.)
+// LMDB has three traps here, all of them silent. A second open of the same file in one process
+// drops the first one's locks: a registry refuses it. A child of fork shares its parent's locks and
+// reader slots: a generation counter keeps it out. And a map that is too small fails writes on a
+// disk with room: the map is sized from the disk. (docs: engineering notes 4.1, 4.2.)
 
 #include <assert.h>
 #include <errno.h>
@@ -38,6 +38,7 @@ static int identify_files(Kv *kv, const char *directory);
 static int identify_file(const char *directory, const char *name, KvFileId *out_id);
 static bool is_same_file(KvFileId a, KvFileId b);
 static uint64_t map_bytes_for_disk(const char *directory);
+static int reserve_lock_file(const KvOptions *options);
 static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes);
 static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static int fill_up_file(Kv *kv);
@@ -107,11 +108,15 @@ static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *deta
 {
     Error error = check_files(kv, options, detail);
     if (error) return error;
+    int code = reserve_lock_file(options);
+    if (code)
+        return error_say(detail, kv_error_of(code), "cannot reserve room for %s/lock.mdb: %s",
+                         options->directory, strerror(code));
 
     uint64_t map_bytes = options->map_bytes;
     bool is_map_ours = map_bytes == 0;
     if (is_map_ours) map_bytes = map_bytes_for_disk(options->directory);
-    int code = open_environment(kv, options, map_bytes);
+    code = open_environment(kv, options, map_bytes);
     while (code == ENOMEM && is_map_ours && map_bytes / 2 >= MAP_BYTES_SMALLEST) {
         map_bytes /= 2;
         code = open_environment(kv, options, map_bytes);
@@ -213,6 +218,25 @@ static uint64_t map_bytes_for_disk(const char *directory)
         disk_bytes > bytes)
         bytes = disk_bytes;
     return bytes;
+}
+
+// LMDB makes lock.mdb a file with holes and maps it: on a full disk the first reader in a slot that
+// was never used would be killed by SIGBUS. So its blocks are reserved while it is small. Its size
+// stays LMDB's to choose, and closing it here drops no locks: nobody in this process has it open.
+static int reserve_lock_file(const KvOptions *options)
+{
+    enum { SLOT_BYTES = 64, HEADER_SLOTS = 8 };
+    char path[PATH_BYTES_MAX];
+    if (snprintf(path, sizeof path, "%s/lock.mdb", options->directory) >= (int)sizeof path)
+        return ENAMETOOLONG;
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return options->read_only ? 0 : errno; // LMDB reads without locks where it must
+
+    unsigned readers_max = options->readers_max ? options->readers_max : READERS_MAX;
+    off_t bytes = ((off_t)readers_max + HEADER_SLOTS) * SLOT_BYTES;
+    int code = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, bytes) ? errno : 0;
+    close(file);
+    return kv_error_of(code) == ERROR_STORE_FULL ? code : 0; // a file system may not be able to
 }
 
 static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes)

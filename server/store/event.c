@@ -25,8 +25,7 @@ bool event_type_is_reserved(const char *type)
 }
 
 // The creation time of the oldest kept event that exists; `*out_found` false if there is none.
-static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, uint64_t *out_sequence,
-                          int64_t *out_created_at)
+static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out_created_at)
 {
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
     Error error = kv_cursor_open(txn->kv, TABLE_EVENTS, &cursor);
@@ -37,14 +36,12 @@ static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, uint64_t *ou
     error = kv_seek(cursor, key_slice(&key), out_found, &row);
     if (error || !*out_found) return error;
     if (row.key.size != KEY_EVENT_BYTES) return ERROR_CORRUPT;
-    *out_sequence = bytes_get_u64(row.key.bytes);
-    Slice bytes;
-    error = record_read_on(txn, cursor, &row, &bytes);
-    if (error) return error;
-    Event *event;
-    error = txn_decode(txn, &event__descriptor, bytes, &event);
-    if (error) return error;
-    *out_created_at = event->created_at;
+    // Its fields stand in order, and this one before any that is large: in the first chunk.
+    *out_created_at = 0;
+    WireField field;
+    while (wire_next(&row.value, &field) && field.number <= EVENT_FIELD_NUMBER_CREATED_AT) {
+        if (field.number == EVENT_FIELD_NUMBER_CREATED_AT) *out_created_at = (int64_t)field.value;
+    }
     return ERROR_NONE;
 }
 
@@ -57,14 +54,10 @@ static Error event_prune(Txn *txn)
         StoreState *state = &txn->state;
         if (state->first_event_sequence > state->last_event_sequence) return ERROR_NONE;
         uint64_t count = state->last_event_sequence - state->first_event_sequence + 1;
-        uint64_t oldest = 0;
         int64_t created_at = 0;
         bool found = false;
         if (count <= options->event_count_max) {
-            // The age is looked at once per 16 events: it moves slowly.
-            if (state->last_event_sequence % 16 != 0) return ERROR_NONE;
-            Error error =
-                event_oldest(txn, state->first_event_sequence, &found, &oldest, &created_at);
+            Error error = event_oldest(txn, state->first_event_sequence, &found, &created_at);
             if (error) return error;
             if (!found || created_at >= txn->now_ms - options->event_age_ms_max) return ERROR_NONE;
         }

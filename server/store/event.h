@@ -28,6 +28,7 @@ enum {
     EVENT_FIELD_NUMBER_PREVIOUS_SESSION_SEQUENCE = 2,
     EVENT_FIELD_NUMBER_SESSION_ID = 4,
     EVENT_FIELD_NUMBER_TYPE = 5,
+    EVENT_FIELD_NUMBER_CREATED_AT = 10,
 };
 
 // Stores an event: the caller set type and what it is about, the rest is filled here. `head`, if

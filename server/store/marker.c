@@ -2,6 +2,8 @@
 
 #include "store/marker.h"
 
+#include "store/planted.h"
+
 Error marker_cut_off(Txn *txn, const Marker *marker, Ulid parent, Ulid *out)
 {
     if (marker->keep_all) {
@@ -76,6 +78,7 @@ static Error marker_in_segment(Txn *txn, KvCursor *cursor, const Segment *segmen
     }
     out->cut_off = key_id_at(row.value, 0);
     if (ulid_equal(out->cut_off, ULID_MAX)) out->cut_off = message;
+    if (PLANTED(3, true, false)) out->cut_off = ulid_previous(out->cut_off);
     return ERROR_NONE;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/wire.h"
+#include "store/planted.h"
 
 Error message_scan_open(MessageScan *scan, Txn *txn)
 {
@@ -66,7 +67,7 @@ static bool segment_holds(const Segment *segment, Slice key)
 {
     return memcmp(key.bytes, segment->session.bytes, ULID_BYTES) == 0 &&
            memcmp(key.bytes + ULID_BYTES, segment->after.bytes, ULID_BYTES) > 0 &&
-           memcmp(key.bytes + ULID_BYTES, segment->through.bytes, ULID_BYTES) <= 0;
+           memcmp(key.bytes + ULID_BYTES, segment->through.bytes, ULID_BYTES) <= PLANTED(1, -1, 0);
 }
 
 Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **out_row)

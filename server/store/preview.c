@@ -5,8 +5,11 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "base/wire.h"
 #include "store/message_scan.h"
 #include "store/origin.h"
+
+enum { ROW_FIELD = 1 }; // behind which a scan appends an entry
 
 static Error cut_copy(Txn *txn, Slice text, size_t bytes_max, char **out)
 {
@@ -36,12 +39,19 @@ static bool row_is_turn_of(const MessageRow *row, Role role)
            row->head.role == role;
 }
 
-static Error row_text(Txn *txn, const MessageRow *row, Slice *out)
+// The first text of the entry the scan stands on: borrowed from the entry's page, or from `buffer`,
+// which is used again for each entry, so that large ones do not add up.
+static Error row_text(MessageScan *scan, Buffer *buffer, Slice *out)
 {
-    MessageHead head;
-    Slice bytes;
-    Error error = message_bytes(txn, row->session, row->id, &head, &bytes);
-    if (error) return error;
+    Slice bytes = scan->row.first;
+    if (bytes.size < scan->row.head.bytes) {
+        Error error = buffer_reset(buffer, 0);
+        if (!error) error = message_scan_append_to(scan, ROW_FIELD, buffer);
+        if (error) return error;
+        Slice rest = buffer_slice(buffer);
+        WireField field;
+        if (wire_next(&rest, &field)) bytes = field.bytes;
+    }
     *out = message_first_text(bytes);
     return ERROR_NONE;
 }
@@ -50,6 +60,7 @@ Error preview_recompute_first(Txn *txn, Ulid session, Session *head)
 {
     head->first_message_preview = (char *)(uintptr_t) "";
     MessageScan scan = {.cursor = NULL};
+    Buffer buffer = {.bytes = NULL};
     Error error = message_scan_open(&scan, txn);
     Segment log = {session, ULID_ZERO, ULID_MAX};
     message_scan_start(&scan, &log, /* is_newest_first= */ false);
@@ -60,18 +71,20 @@ Error preview_recompute_first(Txn *txn, Ulid session, Session *head)
         if (error || !found) break;
         if (!row_is_turn_of(row, ROLE_USER)) continue;
         Slice text;
-        error = row_text(txn, row, &text);
+        error = row_text(&scan, &buffer, &text);
         if (error || text.size == 0) continue;
         error = cut_copy(txn, text, FIRST_PREVIEW_BYTES_MAX, &head->first_message_preview);
     }
     message_scan_close(&scan);
+    buffer_free(&buffer);
     return error;
 }
 
 // Calls `visit` on the current history's own entries, newest first, until it says stop.
 typedef struct OwnVisitor {
-    Error (*visit)(Txn *txn, struct OwnVisitor *visitor, const MessageRow *row, bool *out_stop);
+    Error (*visit)(struct OwnVisitor *visitor, MessageScan *scan, bool *out_stop);
     Session *head;
+    Buffer buffer; // for row_text
     bool has_user, has_agent;
     Ulid found_id;
 } OwnVisitor;
@@ -93,7 +106,7 @@ static Error visit_own(Txn *txn, Ulid session, OwnVisitor *visitor)
         while (!error && !stop) {
             error = message_scan_next(&scan, &found, &row);
             if (error || !found) break;
-            error = visitor->visit(txn, visitor, row, &stop);
+            error = visitor->visit(visitor, &scan, &stop);
         }
     }
     message_scan_close(&scan);
@@ -101,17 +114,18 @@ static Error visit_own(Txn *txn, Ulid session, OwnVisitor *visitor)
     return error;
 }
 
-static Error visit_last(Txn *txn, OwnVisitor *visitor, const MessageRow *row, bool *out_stop)
+static Error visit_last(OwnVisitor *visitor, MessageScan *scan, bool *out_stop)
 {
+    const MessageRow *row = &scan->row;
     bool is_user = !visitor->has_user && row_is_turn_of(row, ROLE_USER);
     bool is_agent = !visitor->has_agent && row_is_turn_of(row, ROLE_ASSISTANT);
     if (!is_user && !is_agent) return ERROR_NONE;
     Slice text;
-    Error error = row_text(txn, row, &text);
+    Error error = row_text(scan, &visitor->buffer, &text);
     if (error || text.size == 0) return error;
     char **preview =
         is_user ? &visitor->head->last_user_message : &visitor->head->last_agent_message;
-    error = cut_copy(txn, text, LAST_PREVIEW_BYTES_MAX, preview);
+    error = cut_copy(scan->txn, text, LAST_PREVIEW_BYTES_MAX, preview);
     if (is_user) visitor->has_user = true;
     if (is_agent) visitor->has_agent = true;
     *out_stop = visitor->has_user && visitor->has_agent;
@@ -123,14 +137,15 @@ Error preview_recompute_last(Txn *txn, Ulid session, Session *head)
     head->last_user_message = (char *)(uintptr_t) "";
     head->last_agent_message = (char *)(uintptr_t) "";
     OwnVisitor visitor = {.visit = visit_last, .head = head};
-    return visit_own(txn, session, &visitor);
+    Error error = visit_own(txn, session, &visitor);
+    buffer_free(&visitor.buffer);
+    return error;
 }
 
-static Error visit_user(Txn *txn, OwnVisitor *visitor, const MessageRow *row, bool *out_stop)
+static Error visit_user(OwnVisitor *visitor, MessageScan *scan, bool *out_stop)
 {
-    (void)txn;
-    *out_stop = row_is_turn_of(row, ROLE_USER);
-    if (*out_stop) visitor->found_id = row->id;
+    *out_stop = row_is_turn_of(&scan->row, ROLE_USER);
+    if (*out_stop) visitor->found_id = scan->row.id;
     return ERROR_NONE;
 }
 

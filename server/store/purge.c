@@ -51,17 +51,25 @@ Error purge_session_is_readable(Txn *txn, Ulid session, bool *out)
     return is_tombstone(txn, session, out);
 }
 
+// Whether a live session or a tombstone reads from this one. The rows of a reader that is purged
+// itself go with its slices only: it no longer counts.
 static Error has_readers(Txn *txn, Ulid session, bool *out)
 {
+    *out = false;
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
     Error error = kv_cursor_open(txn->kv, TABLE_READERS, &cursor);
     if (error) return error;
     Key key = key_of_id(session);
     KvRow row;
-    error = kv_seek(cursor, key_slice(&key), out, &row);
-    if (error || !*out) return error;
-    *out = slice_starts_with(row.key, ulid_slice(&session));
-    return ERROR_NONE;
+    bool found;
+    for (error = kv_seek(cursor, key_slice(&key), &found, &row);
+         !error && found && !*out && slice_starts_with(row.key, ulid_slice(&session));
+         error = *out ? ERROR_NONE : kv_next(cursor, &found, &row)) {
+        if (row.key.size != KEY_PAIR_BYTES) return ERROR_CORRUPT;
+        error = purge_session_is_readable(txn, key_id_at(row.key, ULID_BYTES), out);
+        if (error) return error;
+    }
+    return error;
 }
 
 static Error session_rows_delete(Txn *txn, Ulid session, const Session *settings,

@@ -4,6 +4,7 @@
 #include "store/session_active.h"
 
 #include "base/wire.h"
+#include "store/planted.h"
 #include "store/record.h"
 
 static Error last_active_of(Txn *txn, Ulid id, int64_t *out)
@@ -63,7 +64,8 @@ static Error settle_neighbour(Txn *txn, KvCursor *cursor, const Key *key)
     error = last_active_of(txn, neighbour, &last_active_at);
     if (error) return error;
     Key true_key = key_by_active(last_active_at, neighbour);
-    if (memcmp(true_key.bytes, key->bytes, KEY_BY_ACTIVE_BYTES) < 0) return ERROR_NONE;
+    bool is_settled = memcmp(true_key.bytes, key->bytes, KEY_BY_ACTIVE_BYTES) < 0;
+    if (PLANTED(4, true, is_settled)) return ERROR_NONE;
     error = txn_delete(txn, TABLE_BY_ACTIVE, &old_key);
     if (error) return error;
     return txn_put(txn, TABLE_BY_ACTIVE, &true_key, (Slice){NULL, 0});

@@ -4,6 +4,7 @@
 
 #include "store/event.h"
 #include "store/origin.h"
+#include "store/planted.h"
 #include "store/record.h"
 #include "store/session_active.h"
 #include "store/session_index.h"
@@ -109,6 +110,7 @@ Error session_fork_origin(Txn *txn, Ulid source, const ForkPoint *point, Session
     }
     Error error = origin_resolve(txn, source, message, &out->session);
     if (error) return error;
+    if (PLANTED(5, true, false)) out->session = source;
     out->message = message;
     if (point->kind == FORK_THROUGH) return ERROR_NONE;
 

@@ -5,6 +5,7 @@
 #include "store/event.h"
 #include "store/message_append.h"
 #include "store/origin.h"
+#include "store/planted.h"
 #include "store/preview.h"
 #include "store/session_index.h"
 
@@ -32,7 +33,7 @@ Error session_rename(Txn *txn, Ulid id, const char *slug, SlugPolicy policy)
     if (strcmp(settings->slug, slug) == 0) return ERROR_NONE;
     Session old_settings = *settings;
     error = session_index_settle_slug(txn, slug, policy, id, &settings->slug);
-    if (error) return error;
+    if (error || strcmp(settings->slug, old_settings.slug) == 0) return error;
     return put_changed(txn, id, &old_settings, settings, head, EVENT_SESSION_UPDATED);
 }
 
@@ -146,7 +147,8 @@ Error session_rewind(Txn *txn, const Rewind *rewind)
     if (error || ulid_equal(head_id, rewind->message)) return error;
 
     error = origin_put(txn, rewind->session, txn_issue_id(txn), &target);
-    if (!error) error = preview_recompute_last(txn, rewind->session, head);
+    bool is_stale = PLANTED(2, false, true);
+    if (!error && is_stale) error = preview_recompute_last(txn, rewind->session, head);
     if (error) return error;
     head->head_id = txn_id_text(txn, rewind->message);
     if (!head->head_id) return arena_error(txn->arena);
