@@ -19,6 +19,7 @@ struct Call {
     Slice request; // the encoded Request; borrowed until on_done
     void (*on_done)(Call *call);
     void *context;
+    Slice token_wanted; // what the request must carry as its token; empty: anything will do
 
     Buffer reply; // the encoded Response; owned
 

@@ -15,6 +15,7 @@ enum {
     REQUEST_FIELD_METHOD = 1,
     REQUEST_FIELD_OPERATION_ID = 2,
     REQUEST_FIELD_TIMEOUT_MS = 3,
+    REQUEST_FIELD_TOKEN = 5,
     REQUEST_FIELD_BODY = 15,
     RESPONSE_FIELD_STATUS = 1,
     RESPONSE_FIELD_BODY = 15,
@@ -26,7 +27,8 @@ enum {
 static void envelope_deadline(Call *call, int64_t timeout_ms)
 {
     call->deadline_ns = INT64_MAX;
-    if (timeout_ms <= 0 || timeout_ms > TIME_MS_MAX / 1000) return;
+    if (timeout_ms == 0 || timeout_ms > TIME_MS_MAX / 1000) return;
+    if (timeout_ms < 0) timeout_ms = -1; // a client whose deadline has passed, not one without
     call->deadline_ns = call->submitted_ns + timeout_ms * 1000000;
 }
 
@@ -59,13 +61,25 @@ static Error envelope_operation_id(Call *call, Slice operation_id)
     return ERROR_NONE;
 }
 
+// Takes as long for a wrong token as for the right one, whatever they have in common.
+static Error envelope_token(const Call *call, Slice token)
+{
+    if (call->token_wanted.size == 0) return ERROR_NONE;
+    if (token.size != call->token_wanted.size) return ERROR_UNAUTHENTICATED;
+    unsigned difference = 0;
+    for (size_t i = 0; i < token.size; i++) {
+        difference |= token.bytes[i] ^ call->token_wanted.bytes[i];
+    }
+    return difference ? ERROR_UNAUTHENTICATED : ERROR_NONE;
+}
+
 static Error envelope_read(Call *call)
 {
     if (call->request.size > REQUEST_BYTES_MAX) {
         return call_fail(call, ERROR_TOO_LONG, "the request has %zu bytes, the limit is %d",
                          call->request.size, REQUEST_BYTES_MAX);
     }
-    Slice rest = call->request, path = {NULL, 0}, operation_id = {NULL, 0};
+    Slice rest = call->request, path = {NULL, 0}, operation_id = {NULL, 0}, token = {NULL, 0};
     int64_t timeout_ms = 0;
     WireField field;
     while (wire_next(&rest, &field)) {
@@ -73,6 +87,7 @@ static Error envelope_read(Call *call)
         if (field.type != WIRE_BYTES) continue;
         if (field.number == REQUEST_FIELD_METHOD) path = field.bytes;
         if (field.number == REQUEST_FIELD_OPERATION_ID) operation_id = field.bytes;
+        if (field.number == REQUEST_FIELD_TOKEN) token = field.bytes;
         if (field.number == REQUEST_FIELD_BODY) call->body = field.bytes;
     }
     if (rest.size > 0) {
@@ -80,7 +95,8 @@ static Error envelope_read(Call *call)
                          "the bytes are not a tine.v1.Request (rpc.proto)");
     }
     envelope_deadline(call, timeout_ms);
-    Error error = envelope_method(call, path);
+    Error error = envelope_token(call, token);
+    if (!error) error = envelope_method(call, path);
     if (error) return error;
     return envelope_operation_id(call, operation_id);
 }

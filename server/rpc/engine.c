@@ -19,6 +19,8 @@ typedef struct AtomicCounts {
 struct Engine {
     Store *store;   // owned
     Writer *writer; // owned
+    EngineHooks hooks;
+    atomic_bool is_failure_told;
     size_t decode_budget_bytes;
     int64_t started_at;
     AtomicCounts counts[METHOD_COUNT];
@@ -26,10 +28,19 @@ struct Engine {
     Waiting *waiting; // owned
 };
 
+static void tell_failure(Engine *engine)
+{
+    if (!engine->hooks.store_failed || !store_is_failed(engine->store)) return;
+    if (!atomic_exchange(&engine->is_failure_told, true)) {
+        engine->hooks.store_failed(engine->hooks.context);
+    }
+}
+
 static void engine_finish(Call *call, Error error)
 {
     Engine *engine = call->engine;
     dispatch_finish(call, error);
+    if (error) tell_failure(engine);
     if (call->method) {
         AtomicCounts *counts = &engine->counts[call->method - METHODS];
         int64_t micros = (clock_monotonic_ns() - call->submitted_ns) / 1000;
@@ -45,6 +56,9 @@ static void engine_finish(Call *call, Error error)
 static void engine_committed(Engine *engine, uint64_t last_event_sequence)
 {
     waiting_news(engine->waiting, last_event_sequence);
+    if (engine->hooks.committed) {
+        engine->hooks.committed(engine->hooks.context, last_event_sequence);
+    }
 }
 
 static Error read_once(Engine *engine, Call *call)
@@ -90,6 +104,7 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
 {
     Engine *engine = calloc(1, sizeof(Engine));
     if (!engine) return ERROR_OUT_OF_MEMORY;
+    engine->hooks = options->hooks;
     engine->decode_budget_bytes = options->decode_budget_bytes;
     Error error = store_open(&options->store, detail, &engine->store);
     if (!error) error = start_waiting(engine, detail);
@@ -113,6 +128,16 @@ void engine_close(Engine *engine)
     waiting_stop(engine->waiting);
     store_close(engine->store);
     free(engine);
+}
+
+void engine_stop_waiting(Engine *engine)
+{
+    waiting_drain(engine->waiting);
+}
+
+void engine_refuse_writes(Engine *engine)
+{
+    writer_refuse(engine->writer);
 }
 
 void engine_submit(Engine *engine, Call *call)

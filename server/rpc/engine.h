@@ -5,8 +5,18 @@
 #include "rpc/call.h"
 #include "rpc/writer.h"
 
+// What the engine tells of, on the writer's thread. Each may be NULL.
+typedef struct EngineHooks {
+    // A commit is visible; events up to this sequence can be read.
+    void (*committed)(void *context, uint64_t last_event_sequence);
+    // The store has closed itself: every call fails from now on. Told once, on any thread.
+    void (*store_failed)(void *context);
+    void *context;
+} EngineHooks;
+
 typedef struct EngineOptions {
     StoreOptions store;
+    EngineHooks hooks;
     size_t decode_budget_bytes; // 0: by each request's size. Tests set it to fail decoding
 } EngineOptions;
 
@@ -15,6 +25,13 @@ MUST_USE Error engine_open(const EngineOptions *options, ErrorDetail *detail, En
 
 // Answers what was submitted, then closes the store. NULL is allowed.
 void engine_close(Engine *engine);
+
+// Ends the calls that wait for events, now and from now on.
+void engine_stop_waiting(Engine *engine);
+
+// Ends the writes that are queued, and all that come, with ERROR_UNAVAILABLE. The batch that runs is
+// answered as it ends.
+void engine_refuse_writes(Engine *engine);
 
 // Runs a call: a read right here, a write on the writer. Its on_done runs once, on this thread or on
 // the writer's. The call was reset before.

@@ -237,14 +237,10 @@ static Error check_enum_value(const Path *path, uint64_t value)
                      (long long)value, descriptor->short_name);
 }
 
-static Error check_enum(const Path *path, const FieldRule *rule, const WireField *field)
+static Error check_enum(const Path *path, const WireField *field)
 {
     if (field->type == WIRE_VARINT) return check_enum_value(path, field->value);
     Slice rest = field->bytes; // packed
-    if (rule->count_max && rest.size > rule->count_max) {
-        return error_say(path->detail, ERROR_TOO_LONG, "%s: more than %u values",
-                         path->fields[path->depth - 1]->name, rule->count_max);
-    }
     while (rest.size > 0) {
         uint64_t value = 0;
         size_t size = 0;
@@ -261,21 +257,45 @@ static Error check_enum(const Path *path, const FieldRule *rule, const WireField
 
 static Error check_message(Path *path, const ProtobufCMessageDescriptor *descriptor, Slice bytes);
 
+// protobuf-c takes some wrong wire types for a value, and never says which field it was.
+static bool wire_type_fits(const ProtobufCFieldDescriptor *descriptor, WireType type)
+{
+    bool is_repeated = descriptor->label == PROTOBUF_C_LABEL_REPEATED;
+    if (descriptor->type == PROTOBUF_C_TYPE_STRING || descriptor->type == PROTOBUF_C_TYPE_BYTES ||
+        descriptor->type == PROTOBUF_C_TYPE_MESSAGE) {
+        return type == WIRE_BYTES;
+    }
+    return type == WIRE_VARINT || (is_repeated && type == WIRE_BYTES); // the contract has no fixed
+}
+
 static Error check_field(Path *path, const FieldRule *rule, const WireField *field)
 {
     const ProtobufCFieldDescriptor *descriptor = path->fields[path->depth - 1];
-    if (descriptor->type == PROTOBUF_C_TYPE_ENUM) return check_enum(path, rule, field);
-    if (descriptor->type == PROTOBUF_C_TYPE_INT64 && field->type == WIRE_VARINT) {
+    if (!wire_type_fits(descriptor, field->type)) {
+        char name[256];
+        path_format(path, name, sizeof(name));
+        return error_say(path->detail, ERROR_INVALID_ARGUMENT,
+                         "%s: the bytes are not those of this field's type (wire type %d)", name,
+                         (int)field->type);
+    }
+    if (descriptor->type == PROTOBUF_C_TYPE_ENUM) return check_enum(path, field);
+    if (descriptor->type == PROTOBUF_C_TYPE_INT64) {
         return check_number(path, rule, (int64_t)field->value);
     }
-    if (field->type != WIRE_BYTES) return ERROR_NONE; // the decoder refuses a wrong wire type
-    if (descriptor->type == PROTOBUF_C_TYPE_STRING) {
-        return check_string(path, rule, field->bytes);
-    }
+    if (descriptor->type == PROTOBUF_C_TYPE_STRING) return check_string(path, rule, field->bytes);
     if (descriptor->type == PROTOBUF_C_TYPE_MESSAGE) {
         return check_message(path, descriptor->descriptor, field->bytes);
     }
     return ERROR_NONE;
+}
+
+// How many values a field brings: a packed one has several, each ends with a byte below 0x80.
+static uint32_t values_in(const ProtobufCFieldDescriptor *descriptor, const WireField *field)
+{
+    if (descriptor->type != PROTOBUF_C_TYPE_ENUM || field->type != WIRE_BYTES) return 1;
+    uint32_t count = 0;
+    for (size_t i = 0; i < field->bytes.size; i++) count += field->bytes.bytes[i] < 0x80;
+    return count;
 }
 
 static Error count_field(const Path *path, const FieldRule *rule, uint32_t count)
@@ -306,7 +326,8 @@ static Error check_message(Path *path, const ProtobufCMessageDescriptor *descrip
         if (!last) continue;
         size_t index = (size_t)(last - descriptor->fields);
         path->fields[path->depth - 1] = last;
-        path->indexes[path->depth - 1] = counts[index]++;
+        path->indexes[path->depth - 1] = counts[index];
+        counts[index] += values_in(last, &field);
         Error error = count_field(path, &rules[index], counts[index]);
         if (!error) error = check_field(path, &rules[index], &field);
         if (error) return error;

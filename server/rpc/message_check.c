@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "rpc/field_rules.h"
 
 static Error part_error(Call *call, const char *field, size_t index, const char *what)
@@ -206,6 +207,11 @@ Error message_check(Call *call, const char *field, NewMessage *message)
     if (!error) error = check_kind(call, field, message);
     if (!error) error = check_external(call, field, message->external);
     if (error) return error;
+    // Counted here as well: protobuf merges a message that was sent twice, and the field rules see
+    // each half by itself.
+    if (message->n_parts > PART_COUNT_MAX) {
+        return call_fail(call, ERROR_TOO_LONG, "%s.parts: more than %d", field, PART_COUNT_MAX);
+    }
     for (size_t i = 0; i < message->n_parts; i++) {
         error = check_part(call, field, i, message->parts[i]);
         if (error) return error;

@@ -19,6 +19,7 @@ struct Waiting {
     Call *parked; // linked by next
     size_t parked_count;
     uint64_t last_event_sequence;
+    bool is_draining; // no call waits any more
     bool is_stopping;
 };
 
@@ -45,11 +46,19 @@ Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Call *call, bool
     return ERROR_NONE;
 }
 
+void waiting_drain(Waiting *waiting)
+{
+    pthread_mutex_lock(&waiting->mutex);
+    waiting->is_draining = true;
+    pthread_cond_signal(&waiting->wakes);
+    pthread_mutex_unlock(&waiting->mutex);
+}
+
 void waiting_stop(Waiting *waiting)
 {
     if (!waiting) return;
     pthread_mutex_lock(&waiting->mutex);
-    waiting->is_stopping = true;
+    waiting->is_stopping = waiting->is_draining = true;
     pthread_cond_signal(&waiting->wakes);
     pthread_mutex_unlock(&waiting->mutex);
     pthread_join(waiting->thread, NULL);
@@ -61,7 +70,7 @@ void waiting_stop(Waiting *waiting)
 bool waiting_park(Waiting *waiting, Call *call)
 {
     pthread_mutex_lock(&waiting->mutex);
-    bool is_taken = !waiting->is_stopping && waiting->parked_count < WAITING_CALLS_MAX;
+    bool is_taken = !waiting->is_draining && waiting->parked_count < WAITING_CALLS_MAX;
     if (is_taken) {
         call->next = waiting->parked;
         waiting->parked = call;
@@ -89,7 +98,7 @@ static Call *take_due(Waiting *waiting, bool *out_is_last, int64_t *out_until_ns
     *out_until_ns = INT64_MAX;
     for (Call **link = &waiting->parked; *link; link = &(*link)->next) {
         Call *call = *link;
-        *out_is_last = waiting->is_stopping || call->wait_until_ns <= now_ns;
+        *out_is_last = waiting->is_draining || call->wait_until_ns <= now_ns;
         if (*out_is_last || call->wait_after < waiting->last_event_sequence) {
             *link = call->next;
             call->next = NULL;

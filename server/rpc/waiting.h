@@ -17,6 +17,9 @@ MUST_USE Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Call *c
 // Runs all parked calls a last time and ends the thread. NULL is allowed.
 void waiting_stop(Waiting *waiting);
 
+// Runs all parked calls a last time and takes no more.
+void waiting_drain(Waiting *waiting);
+
 // Takes a call whose wait_after and wait_until_ns are set. False: too many wait already, or the
 // thread is stopping; the call is still the caller's.
 MUST_USE bool waiting_park(Waiting *waiting, Call *call);

@@ -30,6 +30,7 @@ struct Writer {
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t wakes;
     Call *first, *last;
+    bool is_refusing;
     bool is_stopping;
     size_t gather_count; // calls of the last batch: how many may come back
     WriterStats stats;
@@ -87,11 +88,28 @@ void writer_stop(Writer *writer)
     free(writer);
 }
 
+void writer_refuse(Writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->is_refusing = true;
+    Call *call = writer->first;
+    writer->first = writer->last = NULL;
+    writer->stats.queued_requests = writer->stats.queued_bytes = 0;
+    pthread_mutex_unlock(&writer->mutex);
+    while (call) {
+        Call *next = call->next;
+        Error error = call_fail(call, ERROR_UNAVAILABLE,
+                                "the server is shutting down; nothing was stored");
+        writer->finish(call, error);
+        call = next;
+    }
+}
+
 Error writer_submit(Writer *writer, Call *call)
 {
     Error error = ERROR_NONE;
     pthread_mutex_lock(&writer->mutex);
-    if (writer->is_stopping) {
+    if (writer->is_stopping || writer->is_refusing) {
         error = call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down");
     } else if (writer->stats.queued_requests >= QUEUE_REQUESTS_MAX ||
                writer->stats.queued_bytes + call->request.size > QUEUE_BYTES_MAX) {

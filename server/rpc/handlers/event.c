@@ -78,6 +78,10 @@ Error handle_list_events(Call *call, const ListEventsRequest *request, ListEvent
     StoreState state;
     Page page;
     Error error = call_optional_id(call, "session_id", request->session_id, &query.session);
+    SessionBrief brief;
+    if (!error && !ulid_is_zero(query.session)) {
+        error = session_brief(call->txn, query.session, &brief);
+    }
     if (!error) {
         error = call_page(call, request->limit, LIST_EVENTS_LIMIT_DEFAULT, LIST_LIMIT_MAX,
                           request->page_bytes, &page);
