@@ -20,10 +20,10 @@ static const int64_t FIXTURE_NOW_MS = INT64_C(1700000000000);
 
 static int64_t fixture_clock(void *context)
 {
-    return __atomic_load_n(&((Fixture *)context)->now_ms, __ATOMIC_RELAXED);
+    return ((Fixture *)context)->now_ms;
 }
 
-static void *fixture_alloc(Fixture *f, size_t size)
+void *fixture_alloc(Fixture *f, size_t size)
 {
     FixtureMemory *memory = f->memory;
     memory->blocks = realloc(memory->blocks, (memory->block_count + 1) * sizeof(void *));

@@ -16,9 +16,9 @@
 typedef struct Fixture {
     Tine *tine;
     Engine *engine;
-    EngineOptions options; // of the next open
-    TineStatus status;     // of the last call
-    int64_t now_ms;        // the clock's reading; fixed until a test moves it
+    EngineOptions options;  // of the next open
+    TineStatus status;      // of the last call
+    _Atomic int64_t now_ms; // the clock's reading; fixed until a test moves it
     struct FixtureMemory *memory;
 } Fixture;
 
@@ -43,8 +43,7 @@ void fixture_close(Fixture **f);
         Name##Request call_request = __VA_ARGS__;                                                  \
         call_request.base.descriptor = &tine__v1__##name##_request__descriptor;                    \
         Name##Response *call_response = NULL;                                                      \
-        TineCallOptions call_options = {.operation_id = (operation),                               \
-                                        .out_status = &(f)->status};                               \
+        TineCallOptions call_options = {.operation_id = (operation), .out_status = &(f)->status};  \
         fixture_fill(&call_request.base);                                                          \
         int call_code = tine_##name((f)->tine, &call_options, &call_request, &call_response);      \
         fixture_expect((f), call_code, "", __FILE__, __LINE__);                                    \
@@ -58,8 +57,7 @@ void fixture_close(Fixture **f);
         Name##Request call_request = __VA_ARGS__;                                                  \
         call_request.base.descriptor = &tine__v1__##name##_request__descriptor;                    \
         Name##Response *call_response = NULL;                                                      \
-        TineCallOptions call_options = {.operation_id = (operation),                               \
-                                        .out_status = &(f)->status};                               \
+        TineCallOptions call_options = {.operation_id = (operation), .out_status = &(f)->status};  \
         fixture_fill(&call_request.base);                                                          \
         int call_code = tine_##name((f)->tine, &call_options, &call_request, &call_response);      \
         fixture_expect((f), call_code, (wanted_reason), __FILE__, __LINE__);                       \
@@ -71,13 +69,16 @@ void fixture_fill(ProtobufCMessage *message);
 void fixture_expect(Fixture *f, int code, const char *reason, const char *file, int line);
 void fixture_keep(Fixture *f, ProtobufCMessage *message);
 
+// Zeroed memory that lives until the fixture is closed.
+void *fixture_alloc(Fixture *f, size_t size);
+
 // Sends raw bytes as they are; the reply's status is in f->status and its body is returned, kept
 // until the fixture is closed.
 Slice fixture_send(Fixture *f, Slice request);
 
 // Shorthands.
-const char *session_ok(Fixture *f);                            // a new PRIMARY session
-const char *subagent_ok(Fixture *f, const char *parent);       // a SUBAGENT of it
+const char *session_ok(Fixture *f);                      // a new PRIMARY session
+const char *subagent_ok(Fixture *f, const char *parent); // a SUBAGENT of it
 const char *append_ok(Fixture *f, const char *session, Role role, const char *text); // its id
 const char *append_after_ok(Fixture *f, const char *session, const char *parent, const char *text);
 const char *fork_ok(Fixture *f, const char *session, const char *through); // NULL: at the head

@@ -1,0 +1,28 @@
+// Comparing what the store tells with the model.
+
+#pragma once
+
+#include "content.h"
+
+// All of a session: its record, its history in every form, its records. `is_full`: every listing;
+// otherwise some of them.
+void compare_session(Run *run, ModelSession *session, bool is_full);
+
+// Listings of sessions, by random filters.
+void compare_listing(Run *run);
+void compare_resolve(Run *run);
+
+// The events since the last comparison.
+void compare_events(Run *run);
+
+// Reads all pages of a listing, of random sizes. Returns its records, and the first page's response.
+typedef struct Pages {
+    ProtobufCMessage **records;
+    size_t count;
+    ProtobufCMessage *first;
+} Pages;
+
+Pages compare_read_pages(Run *run, RunMethod method, ProtobufCMessage *request, size_t expected);
+
+// Whether a listing by kinds (none: CONVERSATION and INJECTED) shows an entry.
+bool compare_kind_is_listed(const MessageKind *kinds, size_t count, MessageKind kind);

@@ -1,0 +1,69 @@
+// The operations: each picks its subjects, says how the call must end, makes it, and does the same
+// to the model.
+
+#pragma once
+
+#include "content.h"
+
+// A session to name in a call. `reason` says why the call must fail, "" if it need not.
+typedef struct SessionPick {
+    const char *id;
+    ModelSession *session;
+    const char *reason;
+} SessionPick;
+
+typedef struct EntryPick {
+    const char *id;
+    Entry *entry;
+    const char *reason;
+} EntryPick;
+
+SessionPick pick_session(Run *run);
+ModelSession *pick_live(Run *run); // NULL: there is none
+
+// The reason that a write to the picked session must fail with, "" if none.
+const char *pick_refusal(const SessionPick *pick);
+
+// An entry that is likely in the tree of `session` (NULL is allowed), or not.
+EntryPick pick_entry(Run *run, ModelSession *session);
+
+// Random expected_head_id: absent, right or stale. Adds to `*reason` what follows from it.
+bool pick_expected_head(Run *run, const SessionPick *pick, char **out_id, const char **reason);
+
+// What a session told of itself when it was created or forked.
+ModelSession *operate_session_created(Run *run, const Session *told, const NewSession *wanted,
+                                      ModelSession *parent, Entry *head, bool is_fork);
+
+void operate_create_session(Run *run);
+void operate_fork_session(Run *run);
+void operate_update_session(Run *run);
+void operate_rename_session(Run *run);
+void operate_soft_delete(Run *run);
+void operate_restore(Run *run);
+void operate_purge_session(Run *run);
+void operate_rewind(Run *run);
+void operate_update_totals(Run *run);
+void operate_propagate_totals(Run *run);
+
+void operate_append(Run *run);
+void operate_add_marker(Run *run);
+void operate_delete_message(Run *run);
+void operate_purge_message(Run *run);
+void operate_get_message(Run *run);
+
+void operate_remember(Run *run);
+void operate_forget(Run *run);
+void operate_replace_todos(Run *run);
+void operate_publish_event(Run *run);
+void operate_read_in_vain(Run *run);
+void operate_list_events_in_vain(Run *run);
+void operate_move_clock(Run *run);
+void operate_reopen(Run *run);
+
+// Goes on with a listing that was begun some writes ago.
+void operate_pages(Run *run);
+
+// Adds a delta up the chain of parents and lists the new totals, which the event carries too.
+TotalsUpdate **operate_propagate(Run *run, ModelSession *session, const Totals *delta,
+                                 size_t *out_count);
+void operate_event_totals(ExpectedEvent *event, TotalsUpdate **updates, size_t count);
