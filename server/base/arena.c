@@ -174,7 +174,7 @@ char *arena_string(Arena *arena, Slice text)
 Error arena_copy(Arena *arena, Slice bytes, Slice *out)
 {
     uint8_t *copy = arena_alloc(arena, bytes.size);
-    if (!copy) return ERROR_OUT_OF_MEMORY;
+    if (!copy) return arena_error(arena);
     if (bytes.size > 0) memcpy(copy, bytes.bytes, bytes.size);
     *out = slice(copy, bytes.size);
     return ERROR_NONE;

@@ -14,10 +14,10 @@
 typedef struct ArenaBlock ArenaBlock;
 
 typedef struct Arena {
-    ArenaBlock *blocks;  // newest first; the oldest is kept over a reset
-    size_t budget_bytes; // what may be handed out in all
-    size_t used_bytes;   // handed out since the last reset, alignment included
-    bool is_exhausted;   // an allocation was refused by the budget (not by malloc)
+    ArenaBlock *blocks;           // newest first; the oldest is kept over a reset
+    size_t budget_bytes;          // what may be handed out in all
+    size_t used_bytes;            // handed out since the last reset, alignment included
+    bool is_exhausted;            // an allocation was refused by the budget (not by malloc)
     ProtobufCAllocator allocator; // decodes protobuf-c messages into this arena
 } Arena;
 
@@ -43,7 +43,7 @@ void *arena_zalloc_array(Arena *arena, size_t size, size_t count);
 // A NUL-terminated copy. NULL past the budget.
 char *arena_string(Arena *arena, Slice text);
 
-// A copy of the bytes in `out`. ERROR_OUT_OF_MEMORY past the budget.
+// A copy of the bytes in `out`. Fails as arena_error says.
 MUST_USE Error arena_copy(Arena *arena, Slice bytes, Slice *out);
 
 // ERROR_TOO_LONG when the budget refused an allocation, ERROR_OUT_OF_MEMORY when malloc did.

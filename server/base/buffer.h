@@ -9,9 +9,9 @@
 #include "base/slice.h"
 
 typedef struct Buffer {
-    uint8_t *bytes;  // owned
-    size_t start;    // first used byte: what lies before it is the gap
-    size_t end;      // past the last used byte
+    uint8_t *bytes; // owned
+    size_t start;   // first used byte: what lies before it is the gap
+    size_t end;     // past the last used byte
     size_t capacity;
 } Buffer;
 

@@ -11,10 +11,10 @@ enum {
     REQUEST_BYTES_MAX = 16 * 1024 * 1024,
     PAGE_BYTES_DEFAULT = 768 * 1024, // the whole reply; mangos stops reading at 1 MiB by default
     PAGE_BYTES_MAX = 16 * 1024 * 1024,
-    PAGE_RESERVE_BYTES = 1024,           // of a page, for the envelope, the cursor and a model
-    RUN_BUDGET_BYTES = 256 * 1024 * 1024, // what a handler may use of the arena
-    DECODE_BUDGET_BYTES_MIN = 64 * 1024,   // the arena of a small request
-    DECODE_BUDGET_FACTOR = 4,              // decoded bytes allowed per request byte …
+    PAGE_RESERVE_BYTES = 1024,               // of a page, for the envelope, the cursor and a model
+    RUN_BUDGET_BYTES = 256 * 1024 * 1024,    // what a handler may use of the arena
+    DECODE_BUDGET_BYTES_MIN = 64 * 1024,     // the arena of a small request
+    DECODE_BUDGET_FACTOR = 4,                // decoded bytes allowed per request byte …
     DECODE_BUDGET_EXTRA_BYTES = 1024 * 1024, // … and on top
     OPERATION_ID_BYTES_MAX = 64,
     METHOD_BYTES_MAX = 128,
@@ -25,7 +25,7 @@ enum {
     WAITING_CALLS_MAX = 256,
 
     // Strings by use. A field not named in rpc/field_limits.c has STRING_BYTES_MAX.
-    STRING_BYTES_MAX = 256,         // names, ids, roles, types
+    STRING_BYTES_MAX = 256, // names, ids, roles, types
     SLUG_BYTES_MAX = 128,
     TITLE_BYTES_MAX = 1024,
     PATH_BYTES_MAX = 4096,
@@ -39,7 +39,8 @@ enum {
     TODO_CONTENT_BYTES_MAX = 4096,
     ERROR_MESSAGE_BYTES_MAX = 64 * 1024,
     EVENT_DATA_JSON_BYTES_MAX = 64 * 1024,
-    // (text, thinking, tool input and results, images, files and data: bounded by the request alone)
+    // (text, thinking, tool input and results, images, files and data: bounded by the request
+    // alone)
 
     // Counts.
     PART_COUNT_MAX = 4096,
@@ -81,10 +82,10 @@ enum {
     CLIENT_REQUESTS_MAX = 64, // of one connection, running or queued
     CLIENT_UNSENT_MAX = 128,  // replies of one connection that wait for it to read …
     CLIENT_UNSENT_BYTES_MAX = 64 * 1024 * 1024, // … and their bytes; past either it is closed
-    CONTEXTS_READY = 64,    // receive at the same time
-    CONTEXTS_MAX = 4096,    // requests in hand, over all connections
-    CALLS_KEPT_MAX = 8,     // with their memory, when nobody needs them
-    SEND_TIMEOUT_MS = 2000, // for a reply behind another one that nobody reads
+    CONTEXTS_READY = 64,                        // receive at the same time
+    CONTEXTS_MAX = 4096,                        // requests in hand, over all connections
+    CALLS_KEPT_MAX = 8,                         // with their memory, when nobody needs them
+    SEND_TIMEOUT_MS = 2000,                     // for a reply behind another one that nobody reads
     FRAME_EXTRA_BYTES = 64 * 1024, // read beyond REQUEST_BYTES_MAX, to say what is wrong
     TASK_THREADS_MIN = 4,
     TASK_THREADS_MAX = 16,

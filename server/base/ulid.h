@@ -14,8 +14,8 @@ typedef struct Ulid {
 } Ulid;
 
 static const Ulid ULID_ZERO = {{0}};
-static const Ulid ULID_MAX = {{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-                               255, 255}};
+static const Ulid ULID_MAX = {
+    {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}};
 
 static inline int ulid_compare(Ulid a, Ulid b)
 {
