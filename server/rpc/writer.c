@@ -2,9 +2,9 @@
 //
 // One rule covers every failure: a handler that fails before its first put changed nothing, and the
 // batch goes on; one that fails after a put, or a transaction that fails, aborts the batch, and its
-// calls are run again one by one, so that one call's failure is never another's. A commit that fails
-// for another reason than a full disk leaves the file's state unknown: the store closes itself and
-// the batch is never run again.
+// calls are run again one by one, so that one call's failure is never another's. A commit that
+// fails for another reason than a full disk leaves the file's state unknown: the store closes
+// itself and the batch is never run again.
 
 #include "rpc/writer.h"
 
@@ -42,6 +42,7 @@ typedef struct Batch {
     Call *calls[BATCH_REQUESTS_MAX];
     Error errors[BATCH_REQUESTS_MAX];
     size_t count;
+    bool is_closing; // the writer is stopping: what is queued is answered, nothing else is begun
 } Batch;
 
 static void *writer_main(void *context);
@@ -52,8 +53,8 @@ static struct timespec timespec_of(int64_t ns)
 }
 
 Error writer_start(Store *store, void (*finish)(Call *call, Error error),
-                   void (*committed)(Engine *engine, uint64_t last_event_sequence),
-                   Engine *engine, Writer **out)
+                   void (*committed)(Engine *engine, uint64_t last_event_sequence), Engine *engine,
+                   Writer **out)
 {
     Writer *writer = calloc(1, sizeof(Writer));
     if (!writer) return ERROR_OUT_OF_MEMORY;
@@ -98,8 +99,8 @@ void writer_refuse(Writer *writer)
     pthread_mutex_unlock(&writer->mutex);
     while (call) {
         Call *next = call->next;
-        Error error = call_fail(call, ERROR_UNAVAILABLE,
-                                "the server is shutting down; nothing was stored");
+        Error error =
+            call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down; nothing was stored");
         writer->finish(call, error);
         call = next;
     }
@@ -141,8 +142,8 @@ void writer_stats(Writer *writer, WriterStats *out)
 
 // Gives the callers that the last batch has just answered a moment to come back, so that they share
 // the next commit instead of the first of them having one alone: with 64 callers that is the
-// difference between 36 calls a commit and 60. A caller that was alone in its batch is never made to
-// wait, and the moment is at most a quarter of what the last batch took.
+// difference between 36 calls a commit and 60. A caller that was alone in its batch is never made
+// to wait, and the moment is at most a quarter of what the last batch took.
 static void gather_company(Writer *writer)
 {
     if (writer->gather_count <= 1) return;
@@ -178,6 +179,7 @@ static bool take_batch(Writer *writer, bool may_wait, Batch *batch)
         writer->stats.queued_bytes -= call->request.size;
     }
     writer->gather_count = batch->count;
+    batch->is_closing = writer->is_stopping;
     bool goes_on = batch->count > 0 || !writer->is_stopping;
     pthread_mutex_unlock(&writer->mutex);
     return goes_on;
@@ -219,15 +221,13 @@ static Error run_call(Call *call, Txn *txn, bool *out_is_dirty)
     if (clock_monotonic_ns() > call->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
     size_t writes = kv_write_count(txn->kv);
     txn_serve(txn, &call->arena, &call->detail, call->operation_id);
-    Error error =
-        call->operation_id.size ? run_with_operation(call, txn) : dispatch_run(call, txn);
-    *out_is_dirty =
-        error && (kv_write_count(txn->kv) != writes || error_is_environment(error));
+    Error error = call->operation_id.size ? run_with_operation(call, txn) : dispatch_run(call, txn);
+    *out_is_dirty = error && (kv_write_count(txn->kv) != writes || error_is_environment(error));
     return error;
 }
 
-// Runs the calls [first, first + count) in one transaction. False: nothing of it was stored, and the
-// calls may be run again.
+// Runs the calls [first, first + count) in one transaction. False: nothing of it was stored, and
+// the calls may be run again.
 static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
 {
     Txn txn;
@@ -245,7 +245,8 @@ static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
     txn_abort(&txn);
     if (!error && !is_dirty) return true;
     if (error) {
-        for (size_t i = first; i < first + count; i++) batch->errors[i] = error;
+        for (size_t i = first; i < first + count; i++)
+            batch->errors[i] = error;
     }
     return false;
 }
@@ -270,7 +271,8 @@ static void run_batch(Writer *writer, Batch *batch)
     }
 }
 
-// Runs one slice of the pending purges, in a transaction of its own. Returns whether more is pending.
+// Runs one slice of the pending purges, in a transaction of its own. Returns whether more is
+// pending.
 static bool run_purge_slice(Writer *writer)
 {
     Arena arena;
@@ -294,11 +296,12 @@ static void *writer_main(void *context)
 {
     Writer *writer = context;
     Batch *batch = malloc(sizeof(Batch));
-    if (!batch) abort(); // at start-up, a few kilobytes
+    if (!batch) abort();          // at start-up, a few kilobytes
     bool purge_is_pending = true; // one may have been left by the last run
     while (take_batch(writer, !purge_is_pending, batch)) {
         if (batch->count > 0) run_batch(writer, batch);
-        if (batch->count > 0 || purge_is_pending) purge_is_pending = run_purge_slice(writer);
+        bool may_purge = !batch->is_closing && (batch->count > 0 || purge_is_pending);
+        if (may_purge) purge_is_pending = run_purge_slice(writer);
     }
     free(batch);
     return NULL;
