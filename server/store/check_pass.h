@@ -26,7 +26,7 @@ typedef struct Check {
     StoreCheckResult *result;
     StoreState state;
     LastEvents last_events;
-    uint64_t part_rows; // that messages ask for and that are there
+    uint64_t part_rows;  // that messages ask for and that are there
     Ulid cached_session; // whose state is `cached_state`
     SessionState cached_state;
 } Check;

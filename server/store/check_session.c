@@ -59,8 +59,8 @@ static void check_places(Check *check, Slice key, const CheckedSession *session,
         check_damage(check, DAMAGE_SESSION_LAST_ENTRY, TABLE_SESSIONS, key,
                      "last_entry_id is '%s', the log ends with %s", head->last_entry_id, text);
     }
-    int64_t newest_at = session->settings->created_at;
-    if (log->newest_at > newest_at) newest_at = log->newest_at;
+    bool has_entries = log->newest_at != INT64_MIN;
+    int64_t newest_at = has_entries ? log->newest_at : session->settings->created_at;
     if (head->last_active_at != newest_at) {
         check_damage(check, DAMAGE_SESSION_LAST_ACTIVE, TABLE_SESSIONS, key,
                      "last_active_at is %lld, the newest time is %lld",

@@ -1,6 +1,6 @@
 // Events. Each one names the session's previous one: the chain lets a subscriber see a gap, and
-// lets a purge find a session's events without an index. The chain may reach below the ring's oldest
-// event: it ends there.
+// lets a purge find a session's events without an index. The chain may reach below the ring's
+// oldest event: it ends there.
 
 #include "store/event.h"
 
@@ -9,10 +9,9 @@
 #include "store/record.h"
 
 static const char *const RESERVED_TYPES[] = {
-    EVENT_SESSION_CREATED,  EVENT_SESSION_UPDATED,   EVENT_SESSION_DELETED,
-    EVENT_SESSION_RESTORED, EVENT_SESSION_PURGED,    EVENT_SESSION_REWOUND,
-    EVENT_TOTALS_UPDATED,   EVENT_MESSAGE_APPENDED,  EVENT_MESSAGE_DELETED,
-    EVENT_MESSAGE_PURGED,   EVENT_MARKER_ADDED,      EVENT_MEMORY_REMEMBERED,
+    EVENT_SESSION_CREATED,  EVENT_SESSION_UPDATED, EVENT_SESSION_DELETED, EVENT_SESSION_RESTORED,
+    EVENT_SESSION_PURGED,   EVENT_SESSION_REWOUND, EVENT_TOTALS_UPDATED,  EVENT_MESSAGE_APPENDED,
+    EVENT_MESSAGE_DELETED,  EVENT_MESSAGE_PURGED,  EVENT_MARKER_ADDED,    EVENT_MEMORY_REMEMBERED,
     EVENT_MEMORY_FORGOTTEN, EVENT_TODOS_REPLACED,
 };
 
@@ -110,8 +109,8 @@ static bool event_is_of(Slice bytes, Ulid session)
     return false;
 }
 
-Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out,
-                 uint64_t *out_next, bool *out_more)
+Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out, uint64_t *out_next,
+                 bool *out_more)
 {
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
     Error error = kv_cursor_open(txn->kv, TABLE_EVENTS, &cursor);

@@ -10,18 +10,19 @@ typedef struct HistoryQuery {
     uint32_t kinds;              // bit 1 << kind for each kind wanted
     bool is_newest_first;
     bool skips_open;
-    Ulid after;  // entries strictly after it …
-    Ulid before; // … and strictly before it: the bounds, and where a page goes on
+    Ulid after;       // entries strictly after it …
+    Ulid before;      // … and strictly before it: the bounds, and where a page goes on
     bool is_own_only; // entries of `session` alone
     Ulid session;
     uint32_t limit;    // records; UINT32_MAX: none
     size_t page_bytes; // of the whole reply; one record at least
 } HistoryQuery;
 
-// Appends the entries that are not deleted to `out`, each as the content of the bytes field `field`.
-// `out_last` is the last entry looked at: where the next page goes on; zero when the history ended.
-MUST_USE Error history_append_page(Txn *txn, const HistoryQuery *query, uint32_t field,
-                                   Buffer *out, Ulid *out_last);
+// Appends the entries that are not deleted to `out`, each as the content of the bytes field
+// `field`. `out_last` is the last entry looked at: where the next page goes on; zero when the
+// history ended.
+MUST_USE Error history_append_page(Txn *txn, const HistoryQuery *query, uint32_t field, Buffer *out,
+                                   Ulid *out_last);
 
 // Kinds by default: CONVERSATION and INJECTED.
 uint32_t history_kinds_default(void);

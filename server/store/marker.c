@@ -58,8 +58,8 @@ Error marker_index_delete(Txn *txn, Ulid session, MessageKind kind, Ulid message
     return txn_delete(txn, TABLE_MARKERS, &key);
 }
 
-static Error marker_in_segment(Txn *txn, KvCursor *cursor, const Segment *segment,
-                               MessageKind kind, Ulid before, MarkerPlace *out)
+static Error marker_in_segment(Txn *txn, KvCursor *cursor, const Segment *segment, MessageKind kind,
+                               Ulid before, MarkerPlace *out)
 {
     Ulid bound = ulid_next(segment->through);
     if (ulid_compare(before, bound) < 0) bound = before;

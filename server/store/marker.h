@@ -1,7 +1,8 @@
 // Markers: where the model's view of a history begins.
 //
-// A marker is an entry of kind COMPACTION. An index (session, kind, message) finds the newest one of
-// a history without reading the entries between; SETTING entries are in it too, for BuildContext.
+// A marker is an entry of kind COMPACTION. An index (session, kind, message) finds the newest one
+// of a history without reading the entries between; SETTING entries are in it too, for
+// BuildContext.
 
 #pragma once
 

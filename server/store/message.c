@@ -23,15 +23,14 @@ Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
     out->status = (MessageStatus)(bytes[0] >> FLAG_STATUS_SHIFT);
     out->kind = (MessageKind)bytes[1];
     out->role = (Role)bytes[2];
-    out->bytes = (uint32_t)bytes[4] << 24 | (uint32_t)bytes[5] << 16 | (uint32_t)bytes[6] << 8 |
-                 bytes[7];
+    out->bytes =
+        (uint32_t)bytes[4] << 24 | (uint32_t)bytes[5] << 16 | (uint32_t)bytes[6] << 8 | bytes[7];
     return ERROR_NONE;
 }
 
 void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES])
 {
-    out[0] = (uint8_t)((head->is_deleted ? FLAG_DELETED : 0) |
-                       (head->is_purged ? FLAG_PURGED : 0) |
+    out[0] = (uint8_t)((head->is_deleted ? FLAG_DELETED : 0) | (head->is_purged ? FLAG_PURGED : 0) |
                        (int)head->status << FLAG_STATUS_SHIFT);
     out[1] = (uint8_t)head->kind;
     out[2] = (uint8_t)head->role;

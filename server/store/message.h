@@ -1,8 +1,9 @@
 // Messages: the entries of one session's log, in id order.
 //
-// A message is stored as a head of 8 bytes and the Message's wire bytes, split into chunks. The head
-// lets a scan skip and filter without decoding. The bytes come from two sides: the server's fields
-// stand in front of what the client's half packed on the thread that received it (MessageDraft).
+// A message is stored as a head of 8 bytes and the Message's wire bytes, split into chunks. The
+// head lets a scan skip and filter without decoding. The bytes come from two sides: the server's
+// fields stand in front of what the client's half packed on the thread that received it
+// (MessageDraft).
 
 #pragma once
 
@@ -66,8 +67,7 @@ MUST_USE Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHead *
                              Slice *out_bytes);
 
 // Appends the message to `out` as the content of the bytes field `field`.
-MUST_USE Error message_append_to(Txn *txn, Ulid session, Ulid message, uint32_t field,
-                                 Buffer *out);
+MUST_USE Error message_append_to(Txn *txn, Ulid session, Ulid message, uint32_t field, Buffer *out);
 
 // Adds encoded fields to the end of a stored message, touching its first and last chunk alone.
 // `head` is the new head but for `bytes`, which is set here.

@@ -68,8 +68,9 @@ static Error place_external(Txn *txn, const MessageAppend *append)
     if (error || ulid_is_zero(holder)) return error;
     char text[ULID_TEXT_BYTES + 1];
     ulid_format(holder, text);
-    return error_say(txn->detail, ERROR_EXTERNAL_TAKEN, "external '%s' of '%s' is held by message %s",
-                     external->id, external->source, text);
+    return error_say(txn->detail, ERROR_EXTERNAL_TAKEN,
+                     "external '%s' of '%s' is held by message %s", external->id, external->source,
+                     text);
 }
 
 static Error place_check(Txn *txn, const MessageAppend *append, Place *place)
@@ -107,8 +108,8 @@ static Error put_entry(Txn *txn, const MessageAppend *append, const Place *place
     }
     size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_SEQUENCE,
                                   place->head->next_sequence);
-    size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_CREATED_AT,
-                                  (uint64_t)created_at);
+    size +=
+        wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_CREATED_AT, (uint64_t)created_at);
 
     MessageHead head = {
         .status = draft->message->status,
@@ -120,8 +121,7 @@ static Error put_entry(Txn *txn, const MessageAppend *append, const Place *place
     uint8_t *stream = draft->bytes - size;
     memcpy(stream, prefix, size);
     Key key = key_of_ids(append->session, id);
-    Error error =
-        record_insert(txn, TABLE_MESSAGES, &key, slice(stream, size + draft->size));
+    Error error = record_insert(txn, TABLE_MESSAGES, &key, slice(stream, size + draft->size));
     if (error) return error;
     key = key_of_id(id);
     return txn_put(txn, TABLE_MESSAGE_OWNER, &key, ulid_slice(&append->session));
@@ -133,8 +133,7 @@ static Error put_indexes(Txn *txn, const MessageAppend *append, const Place *pla
     Error error = message_parts_put(txn, append->session, id, message->parts, message->n_parts);
     if (error) return error;
     if (message->external) {
-        Hash hash =
-            hash_pair(slice_of(message->external->source), slice_of(message->external->id));
+        Hash hash = hash_pair(slice_of(message->external->source), slice_of(message->external->id));
         Key key = key_message_external(append->session, hash);
         error = txn_put(txn, TABLE_MESSAGE_EXTERNAL, &key, ulid_slice(&id));
         if (error) return error;
@@ -166,11 +165,13 @@ static Error head_advance(Txn *txn, const MessageAppend *append, Session *head, 
                           int64_t created_at)
 {
     const MessageDraft *draft = append->draft;
+    // The first entry's time takes the place of the session's own: an import of old entries is old.
+    bool is_first = head->next_sequence == 0;
+    if (is_first || created_at > head->last_active_at) head->last_active_at = created_at;
     head->next_sequence++;
     head->entry_count++;
     if (draft->message->kind == MESSAGE_KIND_CONVERSATION) head->message_count++;
     if (draft->has_usage) totals_add(head->own_totals, &draft->usage);
-    if (created_at > head->last_active_at) head->last_active_at = created_at;
     char *id_text = txn_id_text(txn, id);
     if (!id_text) return arena_error(txn->arena);
     head->head_id = id_text;

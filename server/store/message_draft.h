@@ -1,8 +1,8 @@
 // Drafts: the client's half of a message, packed where it was received.
 //
 // Packing a message of 16 MiB must not hold the writer, so the thread that received the request
-// packs it, leaving room in front for the head and the server's fields, and room inside for the part
-// ids that only the write transaction can issue.
+// packs it, leaving room in front for the head and the server's fields, and room inside for the
+// part ids that only the write transaction can issue.
 
 #pragma once
 
@@ -12,12 +12,12 @@ typedef struct MessageDraft {
     const NewMessage *message; // borrowed; in the call's arena, like all below
     uint8_t *bytes;            // the packed fields; MESSAGE_PREFIX_BYTES_MAX free bytes before it
     size_t size;
-    Totals usage;          // zero if there is none
+    Totals usage; // zero if there is none
     bool has_usage;
-    int64_t created_at;    // 0: the server's clock
-    uint8_t **part_ids;    // where each part's id stands in `bytes` …
+    int64_t created_at;      // 0: the server's clock
+    uint8_t **part_ids;      // where each part's id stands in `bytes` …
     bool *part_id_is_issued; // … and whether the server issues it
-    Slice first_text;      // for the previews; within `bytes`
+    Slice first_text;        // for the previews; within `bytes`
 } MessageDraft;
 
 // Packs a checked message whose defaults are filled in. The message is not to be used again but

@@ -39,15 +39,12 @@ bool message_part_row(const Part *part, uint8_t *out_value, size_t *out_size)
         name = part->file->filename;
         if (strlen(name) > STRING_BYTES_MAX) name = "";
         break;
-    case PART__KIND_EXTENSION:
-        name = part->extension->type;
-        break;
+    case PART__KIND_EXTENSION: name = part->extension->type; break;
     case PART__KIND_TEXT:
     case PART__KIND_THINKING:
     case PART__KIND_IMAGE:
     case PART__KIND__NOT_SET:
-    default:
-        return false;
+    default: return false;
     }
     size_t size = put_string(out_value, name);
     size += put_string(out_value + size, call_id);

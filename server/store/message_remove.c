@@ -76,8 +76,8 @@ Error message_delete(Txn *txn, Ulid message, Receipt *out_receipt)
     if (error || removal.head.is_deleted) return error;
 
     uint8_t field[WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX];
-    size_t size = wire_put_varint_field(field, MESSAGE_FIELD_NUMBER_DELETED_AT,
-                                        (uint64_t)txn->now_ms);
+    size_t size =
+        wire_put_varint_field(field, MESSAGE_FIELD_NUMBER_DELETED_AT, (uint64_t)txn->now_ms);
     removal.head.is_deleted = true;
     error = message_extend(txn, removal.session, message, &removal.head, slice(field, size));
     if (!error) {
@@ -111,8 +111,8 @@ static Error append_bare_marker(Txn *txn, Slice bytes, uint8_t *out, size_t *siz
     return ERROR_NONE;
 }
 
-// Appends what stays of the fields behind the first chunk's: the time of a deletion, which was added
-// at the end, and a marker without its words.
+// Appends what stays of the fields behind the first chunk's: the time of a deletion, which was
+// added at the end, and a marker without its words.
 static Error append_from_behind(Txn *txn, const Removal *removal, uint8_t *out, size_t *size)
 {
     MessageHead head;

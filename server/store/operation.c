@@ -56,8 +56,8 @@ Error operation_put(Txn *txn, Slice operation_id, Hash request_hash, Slice reply
     memcpy(value + HASH_BYTES, issued.bytes, ULID_BYTES);
     if (reply.size) memcpy(value + OPERATION_HEAD_BYTES, reply.bytes, reply.size);
     Key key = key_operation(operation_id);
-    Error error = record_insert(txn, TABLE_OPERATIONS, &key,
-                                slice(value, OPERATION_HEAD_BYTES + reply.size));
+    Error error =
+        record_insert(txn, TABLE_OPERATIONS, &key, slice(value, OPERATION_HEAD_BYTES + reply.size));
     if (error) return error;
     key = key_of_id(issued);
     error = txn_put(txn, TABLE_OPERATIONS_BY_AGE, &key, operation_id);

@@ -194,8 +194,7 @@ static Error visits_enter(Visits *visits, Ulid session, Ulid through)
 static Error visit_expand(Txn *txn, KvCursor *cursor, Visits *visits, const Visit *visit,
                           Ulid owner, Ulid message, bool *out_found)
 {
-    *out_found =
-        ulid_equal(visit->session, owner) && ulid_compare(message, visit->through) <= 0;
+    *out_found = ulid_equal(visit->session, owner) && ulid_compare(message, visit->through) <= 0;
     if (*out_found) return ERROR_NONE;
     Key key = key_of_ids(visit->session, ULID_ZERO);
     KvRow row;

@@ -2,8 +2,8 @@
 //
 // An origin (session S, at id R, to message M of session P, or to nothing) says what comes before
 // the entries of S that are newer than R. A fork is an origin at its session's own id; a rewind
-// writes one at a fresh id, back into S or into an ancestor. M is always older than R, so every walk
-// along origins ends.
+// writes one at a fresh id, back into S or into an ancestor. M is always older than R, so every
+// walk along origins ends.
 
 #pragma once
 

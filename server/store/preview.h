@@ -1,8 +1,8 @@
 // Previews: the texts that a listing shows of a session, kept in its head.
 //
 // first_message_preview is of the log: its first user message with text. The last ones are of the
-// current history's own entries. Only messages of kind CONVERSATION count. An append notes its text;
-// what takes messages away (rewind, branch, delete, purge) computes them anew.
+// current history's own entries. Only messages of kind CONVERSATION count. An append notes its
+// text; what takes messages away (rewind, branch, delete, purge) computes them anew.
 
 #pragma once
 

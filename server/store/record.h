@@ -1,8 +1,8 @@
 // Records: values of any size under one key, split into chunks of VALUE_BYTES_MAX.
 //
 // In a fragmented file LMDB looks for contiguous pages: a 64 KiB value then holds the writer for
-// tens of milliseconds, a chunk of one page never does. A chunk of exactly VALUE_BYTES_MAX bytes may
-// be followed by the next; a shorter one is the last.
+// tens of milliseconds, a chunk of one page never does. A chunk of exactly VALUE_BYTES_MAX bytes
+// may be followed by the next; a shorter one is the last.
 
 #pragma once
 

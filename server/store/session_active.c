@@ -30,8 +30,7 @@ static Error find_row(Txn *txn, KvCursor *cursor, Ulid id, int64_t last_active_a
     bool found;
     Error error = kv_seek_before(cursor, key_slice(&bound), &found, &row);
     if (error) return error;
-    if (!found || row.key.size != KEY_BY_ACTIVE_BYTES ||
-        !ulid_equal(key_id_at(row.key, 8), id)) {
+    if (!found || row.key.size != KEY_BY_ACTIVE_BYTES || !ulid_equal(key_id_at(row.key, 8), id)) {
         return error_say(txn->detail, ERROR_CORRUPT, "by_active has lost a session");
     }
     out->size = 0;
@@ -81,7 +80,7 @@ Error session_move_active(Txn *txn, Ulid id, int64_t old_ms, int64_t new_ms)
         Key old_key;
         bool stays = false;
         error = find_row(txn, cursor, id, old_ms, &old_key);
-        if (!error) error = is_last(cursor, &old_key, &stays);
+        if (!error && new_ms > old_ms) error = is_last(cursor, &old_key, &stays);
         if (error || stays) return error;
         error = txn_delete(txn, TABLE_BY_ACTIVE, &old_key);
         if (error) return error;

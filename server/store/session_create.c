@@ -17,8 +17,9 @@ static Error external_check(Txn *txn, const Session *settings)
     if (error || ulid_is_zero(holder)) return error;
     char text[ULID_TEXT_BYTES + 1];
     ulid_format(holder, text);
-    return error_say(txn->detail, ERROR_EXTERNAL_TAKEN, "external '%s' of '%s' is held by session %s",
-                     settings->external->id, settings->external->source, text);
+    return error_say(txn->detail, ERROR_EXTERNAL_TAKEN,
+                     "external '%s' of '%s' is held by session %s", settings->external->id,
+                     settings->external->source, text);
 }
 
 // Fills root_id, and returns the parent's id in `out_parent` (zero: none).
@@ -65,8 +66,8 @@ Error session_create(Txn *txn, Session *settings, SlugPolicy slug_policy,
     Error error = external_check(txn, settings);
     if (!error) error = origin_check_depth(txn, origin);
     if (!error) {
-        error = session_index_settle_slug(txn, settings->slug, slug_policy, ULID_ZERO,
-                                          &settings->slug);
+        error =
+            session_index_settle_slug(txn, settings->slug, slug_policy, ULID_ZERO, &settings->slug);
     }
     if (error) return error;
 

@@ -29,8 +29,8 @@ size_t session_index_entries(const Session *settings,
     if (settings->external) {
         const External *external = settings->external;
         count = entry_add(out, count, LISTING_EXTERNAL_SOURCE, external->source);
-        out[count++] = (SessionIndexEntry){
-            LISTING_EXTERNAL, hash_pair(slice_of(external->source), slice_of(external->id))};
+        out[count++] = (SessionIndexEntry){LISTING_EXTERNAL, hash_pair(slice_of(external->source),
+                                                                       slice_of(external->id))};
     }
     if (settings->deleted_at != 0) {
         out[count++] = (SessionIndexEntry){LISTING_DELETED, {{0}}};
@@ -138,7 +138,8 @@ static void slug_with_suffix(const char *slug, uint32_t n, char out[SLUG_BYTES_M
     size_t size_max = SLUG_BYTES_MAX - (size_t)suffix_size;
     if (size > size_max) {
         size = size_max;
-        while (size > 0 && ((unsigned char)slug[size] & 0xC0) == 0x80) size--;
+        while (size > 0 && ((unsigned char)slug[size] & 0xC0) == 0x80)
+            size--;
     }
     snprintf(out, SLUG_BYTES_MAX + 1, "%.*s%s", (int)size, slug, suffix);
 }

@@ -48,7 +48,7 @@ typedef struct Source {
     Key prefix;
     bool is_by_active;
     bool is_started;
-    Ulid before;          // candidates are strictly before it …
+    Ulid before;           // candidates are strictly before it …
     int64_t before_active; // … and by activity, before this pair
 } Source;
 
@@ -70,9 +70,8 @@ static bool source_by_text(Source *source, SessionListing listing, const char *t
 static void source_choose(Source *source, const SessionQuery *query)
 {
     static const Hash HASH_ZERO = {{0}};
-    *source = (Source){.table = TABLE_SESSIONS,
-                       .before = query->before,
-                       .before_active = query->before_active};
+    *source = (Source){
+        .table = TABLE_SESSIONS, .before = query->before, .before_active = query->before_active};
     if (query->order == SESSION_ORDER_LAST_ACTIVE) {
         source->table = TABLE_BY_ACTIVE;
         source->is_by_active = true;
@@ -138,50 +137,21 @@ typedef struct View {
 static void view_field(View *view, const WireField *field)
 {
     switch (field->number) {
-    case SESSION_FIELD_NUMBER_KIND:
-        view->kind = (int64_t)field->value;
-        break;
-    case SESSION_FIELD_NUMBER_DELETED_AT:
-        view->deleted_at = (int64_t)field->value;
-        break;
-    case SESSION_FIELD_NUMBER_PARENT_ID:
-        view->parent = field->bytes;
-        break;
-    case SESSION_FIELD_NUMBER_SLUG:
-        view->slug = field->bytes;
-        break;
-    case SESSION_FIELD_NUMBER_TITLE:
-        view->title = field->bytes;
-        break;
-    case SESSION_FIELD_NUMBER_PROJECT_DIR:
-        view->project_dir = field->bytes;
-        break;
-    case FIELD_ACCOUNT_ID:
-        view->account = field->bytes;
-        break;
-    case FIELD_PROJECT_ID:
-        view->project = field->bytes;
-        break;
-    case FIELD_WORKSPACE_ID:
-        view->workspace = field->bytes;
-        break;
-    case FIELD_ROLE_NAME:
-        view->role_name = field->bytes;
-        break;
-    case SESSION_FIELD_NUMBER_STATUS:
-        view->status = (int64_t)field->value;
-        break;
-    case SESSION_FIELD_NUMBER_STATUS_UNTIL:
-        view->status_until = (int64_t)field->value;
-        break;
-    case SESSION_FIELD_NUMBER_LAST_ACTIVE_AT:
-        view->last_active_at = (int64_t)field->value;
-        break;
-    case SESSION_FIELD_NUMBER_FIRST_PREVIEW:
-        view->first_preview = field->bytes;
-        break;
-    default:
-        break;
+    case SESSION_FIELD_NUMBER_KIND: view->kind = (int64_t)field->value; break;
+    case SESSION_FIELD_NUMBER_DELETED_AT: view->deleted_at = (int64_t)field->value; break;
+    case SESSION_FIELD_NUMBER_PARENT_ID: view->parent = field->bytes; break;
+    case SESSION_FIELD_NUMBER_SLUG: view->slug = field->bytes; break;
+    case SESSION_FIELD_NUMBER_TITLE: view->title = field->bytes; break;
+    case SESSION_FIELD_NUMBER_PROJECT_DIR: view->project_dir = field->bytes; break;
+    case FIELD_ACCOUNT_ID: view->account = field->bytes; break;
+    case FIELD_PROJECT_ID: view->project = field->bytes; break;
+    case FIELD_WORKSPACE_ID: view->workspace = field->bytes; break;
+    case FIELD_ROLE_NAME: view->role_name = field->bytes; break;
+    case SESSION_FIELD_NUMBER_STATUS: view->status = (int64_t)field->value; break;
+    case SESSION_FIELD_NUMBER_STATUS_UNTIL: view->status_until = (int64_t)field->value; break;
+    case SESSION_FIELD_NUMBER_LAST_ACTIVE_AT: view->last_active_at = (int64_t)field->value; break;
+    case SESSION_FIELD_NUMBER_FIRST_PREVIEW: view->first_preview = field->bytes; break;
+    default: break;
     }
 }
 
@@ -230,7 +200,8 @@ static Error view_read(Txn *txn, Ulid id, Buffer *scratch, View *view)
     if (!found) return error_say(txn->detail, ERROR_CORRUPT, "an index names no session");
     Slice rest = view->head;
     WireField field;
-    while (wire_next(&rest, &field)) view_field(view, &field);
+    while (wire_next(&rest, &field))
+        view_field(view, &field);
 
     key = key_session(id, SESSION_ROW_SETTINGS);
     Slice chunk;
@@ -289,8 +260,7 @@ static bool view_matches(const View *view, const SessionQuery *query, int64_t no
     if (view->last_active_at < query->active_since) return false;
     if (!text_matches(view->project_dir, query->project_dir)) return false;
     if (!view_matches_ids(view, query)) return false;
-    return query->folded_query.size == 0 ||
-           utf8_contains_folded(view->slug, query->folded_query) ||
+    return query->folded_query.size == 0 || utf8_contains_folded(view->slug, query->folded_query) ||
            utf8_contains_folded(view->title, query->folded_query) ||
            utf8_contains_folded(view->project_dir, query->folded_query) ||
            utf8_contains_folded(view->first_preview, query->folded_query);

@@ -15,7 +15,7 @@ typedef struct SessionQuery {
     Ulid parent; // zero: all
     DeletedFilter deleted;
     int64_t active_since;
-    Slice folded_query; // empty: all
+    Slice folded_query;   // empty: all
     Ulid id_low, id_high; // both ends included
 
     SessionOrder order;
@@ -37,7 +37,7 @@ typedef struct SessionPage {
 // All filters open, from the beginning.
 SessionQuery session_query_all(void);
 
-// Appends the sessions that match, newest first, each without system_prompt and data, as the content
-// of the bytes field `field`. Ends after SCANNED_RECORDS_MAX sessions at the latest.
-MUST_USE Error session_append_page(Txn *txn, const SessionQuery *query, uint32_t field,
-                                   Buffer *out, SessionPage *out_page);
+// Appends the sessions that match, newest first, each without system_prompt and data, as the
+// content of the bytes field `field`. Ends after SCANNED_RECORDS_MAX sessions at the latest.
+MUST_USE Error session_append_page(Txn *txn, const SessionQuery *query, uint32_t field, Buffer *out,
+                                   SessionPage *out_page);

@@ -49,40 +49,20 @@ static void set_field(Session *settings, Session *head, const UpdateSessionReque
                       SessionField field, int64_t now_ms)
 {
     switch (field) {
-    case SESSION_FIELD_TITLE:
-        settings->title = request->title;
-        break;
+    case SESSION_FIELD_TITLE: settings->title = request->title; break;
     case SESSION_FIELD_STATUS:
         head->status = request->status;
         head->status_until = request->status_until;
         break;
-    case SESSION_FIELD_SYSTEM_PROMPT:
-        settings->system_prompt = request->system_prompt;
-        break;
-    case SESSION_FIELD_USER_NAME:
-        settings->user_name = request->user_name;
-        break;
-    case SESSION_FIELD_MODEL:
-        settings->model = request->model;
-        break;
-    case SESSION_FIELD_ROLE_NAME:
-        settings->role_name = request->role_name;
-        break;
-    case SESSION_FIELD_EXECUTION:
-        settings->execution = request->execution;
-        break;
-    case SESSION_FIELD_ACCOUNT_ID:
-        settings->account_id = request->account_id;
-        break;
-    case SESSION_FIELD_PROJECT_ID:
-        settings->project_id = request->project_id;
-        break;
-    case SESSION_FIELD_WORKSPACE_ID:
-        settings->workspace_id = request->workspace_id;
-        break;
-    case SESSION_FIELD_METADATA_JSON:
-        settings->metadata_json = request->metadata_json;
-        break;
+    case SESSION_FIELD_SYSTEM_PROMPT: settings->system_prompt = request->system_prompt; break;
+    case SESSION_FIELD_USER_NAME: settings->user_name = request->user_name; break;
+    case SESSION_FIELD_MODEL: settings->model = request->model; break;
+    case SESSION_FIELD_ROLE_NAME: settings->role_name = request->role_name; break;
+    case SESSION_FIELD_EXECUTION: settings->execution = request->execution; break;
+    case SESSION_FIELD_ACCOUNT_ID: settings->account_id = request->account_id; break;
+    case SESSION_FIELD_PROJECT_ID: settings->project_id = request->project_id; break;
+    case SESSION_FIELD_WORKSPACE_ID: settings->workspace_id = request->workspace_id; break;
+    case SESSION_FIELD_METADATA_JSON: settings->metadata_json = request->metadata_json; break;
     case SESSION_FIELD_DATA_JSON:
         settings->data_json = request->data_json;
         settings->data_version = request->data_version;
@@ -91,8 +71,7 @@ static void set_field(Session *settings, Session *head, const UpdateSessionReque
         if (!request->archived) settings->archived_at = 0;
         if (request->archived && settings->archived_at == 0) settings->archived_at = now_ms;
         break;
-    case SESSION_FIELD_UNSPECIFIED:
-        break;
+    case SESSION_FIELD_UNSPECIFIED: break;
     }
 }
 

@@ -20,15 +20,15 @@ typedef struct Store Store;
 enum { STORE_FORMAT_VERSION = 1, INSTANCE_ID_BYTES = ULID_TEXT_BYTES };
 
 typedef struct StoreOptions {
-    const char *directory;      // created with mode 0700 if it is missing
-    bool is_ephemeral;          // commits are not flushed: for stores that nobody keeps
-    size_t map_bytes;           // 0: sized from the disk
-    uint32_t fork_depth_max;    // distinct ancestors that a fork's history may read; 0: no limit
-    uint64_t event_count_max;   // 0: EVENT_COUNT_DEFAULT
-    int64_t event_age_ms_max;   // 0: EVENT_AGE_MS_DEFAULT
+    const char *directory;        // created with mode 0700 if it is missing
+    bool is_ephemeral;            // commits are not flushed: for stores that nobody keeps
+    size_t map_bytes;             // 0: sized from the disk
+    uint32_t fork_depth_max;      // distinct ancestors that a fork's history may read; 0: no limit
+    uint64_t event_count_max;     // 0: EVENT_COUNT_DEFAULT
+    int64_t event_age_ms_max;     // 0: EVENT_AGE_MS_DEFAULT
     int64_t operation_age_ms_max; // 0: OPERATION_AGE_MS_DEFAULT
-    Clock clock;                // .now_ms NULL: the system's
-    uint64_t random_seed;       // 0: from the kernel
+    Clock clock;                  // .now_ms NULL: the system's
+    uint64_t random_seed;         // 0: from the kernel
     KvSeam seam;
 } StoreOptions;
 

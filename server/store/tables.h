@@ -94,13 +94,15 @@ static inline void key_add_u16(Key *key, uint16_t value)
 
 static inline void bytes_put_u64(uint8_t out[8], uint64_t value)
 {
-    for (int i = 0; i < 8; i++) out[i] = (uint8_t)(value >> (56 - 8 * i));
+    for (int i = 0; i < 8; i++)
+        out[i] = (uint8_t)(value >> (56 - 8 * i));
 }
 
 static inline uint64_t bytes_get_u64(const uint8_t bytes[8])
 {
     uint64_t value = 0;
-    for (int i = 0; i < 8; i++) value = value << 8 | bytes[i];
+    for (int i = 0; i < 8; i++)
+        value = value << 8 | bytes[i];
     return value;
 }
 

@@ -1,5 +1,5 @@
-// Totals. A parent is always older than its child, so the chain ends without a cap or a visited set;
-// a stored parent that is not older is damage.
+// Totals. A parent is always older than its child, so the chain ends without a cap or a visited
+// set; a stored parent that is not older is damage.
 
 #include "store/totals.h"
 
@@ -24,8 +24,7 @@ void totals_add(Totals *totals, const Totals *delta)
 {
     totals->input_tokens = add_saturating(totals->input_tokens, delta->input_tokens);
     totals->output_tokens = add_saturating(totals->output_tokens, delta->output_tokens);
-    totals->cache_read_tokens =
-        add_saturating(totals->cache_read_tokens, delta->cache_read_tokens);
+    totals->cache_read_tokens = add_saturating(totals->cache_read_tokens, delta->cache_read_tokens);
     totals->cache_write_tokens =
         add_saturating(totals->cache_write_tokens, delta->cache_write_tokens);
     totals->cost_nano_usd = add_saturating(totals->cost_nano_usd, delta->cost_nano_usd);
