@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/wire.h"
@@ -66,6 +67,28 @@ static Slice text_or_empty(const char *text)
     return slice_of(text ? text : "");
 }
 
+// protobuf-c leaves out a oneof's string that points at its own default "": an empty id taken over
+// from a decoded reply would silently mean "not said". In a copy of the message it points
+// elsewhere.
+static ProtobufCMessage *copy_with_empty_oneofs(const ProtobufCMessage *request)
+{
+    static char empty[] = "";
+    const ProtobufCMessageDescriptor *descriptor = request->descriptor;
+    ProtobufCMessage *copy = malloc(descriptor->sizeof_message);
+    if (!copy) return NULL;
+    memcpy(copy, request, descriptor->sizeof_message);
+    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+        if (field->type != PROTOBUF_C_TYPE_STRING) continue;
+        if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) continue;
+        uint8_t *base = (uint8_t *)copy;
+        if (*(uint32_t *)(void *)(base + field->quantifier_offset) != field->id) continue;
+        char **text = (char **)(void *)(base + field->offset);
+        if (!*text || !**text) *text = empty;
+    }
+    return copy;
+}
+
 // Packs the Request with the body last, straight from the message.
 static Error request_pack(const TineCallOptions *options, const char *method,
                           const ProtobufCMessage *request, Buffer *out)
@@ -123,7 +146,9 @@ int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
 {
     TineStatus *status = options ? options->out_status : NULL;
     Buffer sent = {.bytes = NULL}, received = {.bytes = NULL};
-    Error error = request_pack(options, method, request, &sent);
+    ProtobufCMessage *copy = copy_with_empty_oneofs(request);
+    Error error = copy ? request_pack(options, method, copy, &sent) : ERROR_OUT_OF_MEMORY;
+    free(copy);
     int code = error ? status_of(status, error) : STATUS_OK;
     if (!code) {
         code = tine->channel->call(tine->channel, buffer_slice(&sent), &received, status);

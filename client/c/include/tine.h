@@ -32,8 +32,9 @@ typedef struct TineCallOptions {
     TineStatus *out_status;   // NULL: not wanted
 } TineCallOptions;
 
-// Opens what the URL names: embedded:PATH is a private store in this process. Returns 0, or the code
-// that `out_status` (may be NULL) explains. `*out_tine` is the caller's, closed with tine_close.
+// Opens what the URL names: embedded:PATH is a private store in this process. Returns 0, or the
+// code that `out_status` (may be NULL) explains. `*out_tine` is the caller's, closed with
+// tine_close.
 int tine_open(const char *url, TineStatus *out_status, Tine **out_tine);
 
 // Waits for no call: there must be none. NULL is allowed.
