@@ -7,7 +7,8 @@
 //
 // Errors: ERROR_STORE_FULL (map or disk full), ERROR_IO, ERROR_CORRUPT, ERROR_OUT_OF_MEMORY; a get
 // or a seek that finds nothing says so by its bool and is no error. After a failed put or delete a
-// write transaction can only be aborted: kv_commit returns that first error again and writes nothing.
+// write transaction can only be aborted: kv_commit returns that first error again and writes
+// nothing.
 //
 // Keys have 1 to KEY_BYTES_MAX bytes. A process that limits its file sizes must ignore SIGXFSZ.
 
@@ -74,8 +75,8 @@ void kv_set_seam(Kv *kv, KvSeam seam);
 MUST_USE Error kv_begin(Kv *kv, bool is_write, KvTxn **out_txn);
 
 // Ends the transaction, whatever the outcome, and sets *txn to NULL. ERROR_STORE_FULL: nothing was
-// written and the next transaction may work; any other error: the state on disk is not known and the
-// store must be closed.
+// written and the next transaction may work; any other error: the state on disk is not known and
+// the store must be closed.
 MUST_USE Error kv_commit(KvTxn **txn);
 void kv_abort(KvTxn **txn); // *txn may be NULL
 static inline void kv_abortp(KvTxn **txn)

@@ -1,8 +1,8 @@
 // A call: one request on its way down and its reply on its way up.
 //
-// Who submits a call sets `request`, `on_done` and `context`, and owns it; the engine fills the rest
-// and runs on_done once, on a thread of its own choice, when `reply` is complete. All memory that
-// serves the call is in its arena, which call_reset empties.
+// Who submits a call sets `request`, `on_done` and `context`, and owns it; the engine fills the
+// rest and runs on_done once, on a thread of its own choice, when `reply` is complete. All memory
+// that serves the call is in its arena, which call_reset empties.
 
 #pragma once
 
@@ -25,8 +25,8 @@ struct Call {
 
     Engine *engine;
     const Method *method;
-    Slice operation_id; // borrows from `request`
-    Slice body;         // likewise
+    Slice operation_id;  // borrows from `request`
+    Slice body;          // likewise
     int64_t deadline_ns; // monotonic; INT64_MAX: none
     int64_t submitted_ns;
     Hash request_hash; // of method and body; for writes with an operation_id

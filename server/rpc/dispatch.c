@@ -174,8 +174,7 @@ static void finish_failed(Call *call, Error error)
     uint8_t status[ERROR_DETAIL_BYTES_MAX + 128];
     size_t size = wire_put_varint_field(status, STATUS_FIELD_CODE, (uint64_t)error_status(error));
     size += wire_put_bytes_field(status + size, STATUS_FIELD_MESSAGE, slice_of(message));
-    size += wire_put_bytes_field(status + size, STATUS_FIELD_REASON,
-                                 slice_of(error_reason(error)));
+    size += wire_put_bytes_field(status + size, STATUS_FIELD_REASON, slice_of(error_reason(error)));
     Error failed = buffer_reset(&call->reply, REPLY_GAP);
     if (!failed) {
         failed = wire_append_bytes(&call->reply, RESPONSE_FIELD_STATUS, slice(status, size));
@@ -188,8 +187,7 @@ void dispatch_finish(Call *call, Error error)
     call->error = error;
     if (error_is_environment(error)) {
         log_write(LOG_ERROR, "call failed", "method=%s error=%s detail=\"%s\"",
-                  call->method ? call->method->name : "", error_reason(error),
-                  call->detail.text);
+                  call->method ? call->method->name : "", error_reason(error), call->detail.text);
     }
     if (error) {
         finish_failed(call, error);

@@ -45,7 +45,8 @@ static void engine_finish(Call *call, Error error)
         AtomicCounts *counts = &engine->counts[call->method - METHODS];
         int64_t micros = (clock_monotonic_ns() - call->submitted_ns) / 1000;
         size_t bucket = 0;
-        while (micros >> bucket && bucket < LATENCY_BUCKETS - 1) bucket++;
+        while (micros >> bucket && bucket < LATENCY_BUCKETS - 1)
+            bucket++;
         atomic_fetch_add_explicit(&counts->calls, 1, memory_order_relaxed);
         if (error) atomic_fetch_add_explicit(&counts->errors, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&counts->latency_buckets[bucket], 1, memory_order_relaxed);
@@ -110,8 +111,8 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
     if (!error) error = start_waiting(engine, detail);
     if (!error) {
         engine->started_at = clock_now_ms(&store_options(engine->store)->clock);
-        error = writer_start(engine->store, engine_finish, engine_committed, engine,
-                             &engine->writer);
+        error =
+            writer_start(engine->store, engine_finish, engine_committed, engine, &engine->writer);
     }
     if (error) {
         engine_close(engine);
@@ -182,7 +183,8 @@ void engine_run(Engine *engine, Call *call)
     call->on_done = waiter_done;
     engine_submit(engine, call);
     pthread_mutex_lock(&waiter.mutex);
-    while (!waiter.is_done) pthread_cond_wait(&waiter.done, &waiter.mutex);
+    while (!waiter.is_done)
+        pthread_cond_wait(&waiter.done, &waiter.mutex);
     pthread_mutex_unlock(&waiter.mutex);
     pthread_cond_destroy(&waiter.done);
     pthread_mutex_destroy(&waiter.mutex);

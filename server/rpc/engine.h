@@ -29,12 +29,12 @@ void engine_close(Engine *engine);
 // Ends the calls that wait for events, now and from now on.
 void engine_stop_waiting(Engine *engine);
 
-// Ends the writes that are queued, and all that come, with ERROR_UNAVAILABLE. The batch that runs is
-// answered as it ends.
+// Ends the writes that are queued, and all that come, with ERROR_UNAVAILABLE. The batch that runs
+// is answered as it ends.
 void engine_refuse_writes(Engine *engine);
 
-// Runs a call: a read right here, a write on the writer. Its on_done runs once, on this thread or on
-// the writer's. The call was reset before.
+// Runs a call: a read right here, a write on the writer. Its on_done runs once, on this thread or
+// on the writer's. The call was reset before.
 void engine_submit(Engine *engine, Call *call);
 
 // The same, and waits until it is done.

@@ -112,8 +112,7 @@ static FieldRule rule_make(const char *message, const ProtobufCFieldDescriptor *
         rule.is_json = strcmp(field->name, "json") == 0 || ends_with(field->name, "_json");
     }
     if (field->label == PROTOBUF_C_LABEL_REPEATED) {
-        rule.count_max =
-            limit_find(COUNT_LIMITS, LENGTH(COUNT_LIMITS), message, field->name, 0);
+        rule.count_max = limit_find(COUNT_LIMITS, LENGTH(COUNT_LIMITS), message, field->name, 0);
     }
     if (field->type == PROTOBUF_C_TYPE_INT64) {
         rule.is_time = ends_with(field->name, "_at") || ends_with(field->name, "_until") ||
@@ -139,7 +138,8 @@ static void entries_add(const ProtobufCMessageDescriptor *descriptor)
 
 static void entries_build(void)
 {
-    for (size_t i = 0; i < METHOD_COUNT; i++) entries_add(METHODS[i].request);
+    for (size_t i = 0; i < METHOD_COUNT; i++)
+        entries_add(METHODS[i].request);
 }
 
 const FieldRule *field_rules_of(const ProtobufCMessageDescriptor *descriptor)
@@ -215,8 +215,8 @@ static Error check_string(const Path *path, const FieldRule *rule, Slice text)
 static Error check_number(const Path *path, const FieldRule *rule, int64_t value)
 {
     char name[256];
-    bool is_wrong = (rule->is_time && (value < 0 || value > TIME_MS_MAX)) ||
-                    (rule->is_duration && value < 0);
+    bool is_wrong =
+        (rule->is_time && (value < 0 || value > TIME_MS_MAX)) || (rule->is_duration && value < 0);
     if (!is_wrong) return ERROR_NONE;
     path_format(path, name, sizeof(name));
     return error_say(path->detail, ERROR_INVALID_ARGUMENT,
@@ -294,7 +294,8 @@ static uint32_t values_in(const ProtobufCFieldDescriptor *descriptor, const Wire
 {
     if (descriptor->type != PROTOBUF_C_TYPE_ENUM || field->type != WIRE_BYTES) return 1;
     uint32_t count = 0;
-    for (size_t i = 0; i < field->bytes.size; i++) count += field->bytes.bytes[i] < 0x80;
+    for (size_t i = 0; i < field->bytes.size; i++)
+        count += field->bytes.bytes[i] < 0x80;
     return count;
 }
 
@@ -306,8 +307,7 @@ static Error count_field(const Path *path, const FieldRule *rule, uint32_t count
     char name[256];
     path_format(&parent, name, sizeof(name));
     return error_say(path->detail, ERROR_TOO_LONG, "%s%s%s: more than %u", name,
-                     parent.depth ? "." : "", path->fields[path->depth - 1]->name,
-                     rule->count_max);
+                     parent.depth ? "." : "", path->fields[path->depth - 1]->name, rule->count_max);
 }
 
 static Error check_message(Path *path, const ProtobufCMessageDescriptor *descriptor, Slice bytes)
@@ -351,7 +351,8 @@ static void drop_in_field(ProtobufCMessage *message, const ProtobufCFieldDescrip
     if (field->label == PROTOBUF_C_LABEL_REPEATED) {
         size_t count = *(size_t *)(void *)(base + field->quantifier_offset);
         ProtobufCMessage **items = *(ProtobufCMessage ***)(void *)(base + field->offset);
-        for (size_t i = 0; i < count; i++) field_rules_drop_unknown(items[i]);
+        for (size_t i = 0; i < count; i++)
+            field_rules_drop_unknown(items[i]);
         return;
     }
     bool is_oneof = field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF;

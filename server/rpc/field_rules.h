@@ -22,7 +22,8 @@ typedef struct FieldRule {
 // request or of a message that a request can hold. Safe from any thread.
 const FieldRule *field_rules_of(const ProtobufCMessageDescriptor *descriptor);
 
-// The limits that Describe names, in a fixed order: "NewSession.slug", … `out_max` is 0 past the end.
+// The limits that Describe names, in a fixed order: "NewSession.slug", … `out_max` is 0 past the
+// end.
 const char *field_rules_limit(size_t index, uint64_t *out_max);
 
 // Checks the encoded message against the rules of its fields, and of the messages in it. Unknown

@@ -46,8 +46,7 @@ static Error check_attachments(Call *call, const char *field, size_t index,
         snprintf(name, sizeof(name), "tool_result.attachments[%zu]", i);
         Error error = ERROR_NONE;
         switch (attachment->kind_case) {
-        case ATTACHMENT__KIND_TEXT:
-            break;
+        case ATTACHMENT__KIND_TEXT: break;
         case ATTACHMENT__KIND_IMAGE:
             error = check_image(call, field, index, name, attachment->image);
             break;
@@ -80,25 +79,20 @@ static Error check_part(Call *call, const char *field, size_t index, const Part 
 {
     switch (part->kind_case) {
     case PART__KIND_TEXT:
-    case PART__KIND_THINKING:
-        return ERROR_NONE;
-    case PART__KIND_TOOL_USE:
-        return check_tool_use(call, field, index, part->tool_use);
+    case PART__KIND_THINKING: return ERROR_NONE;
+    case PART__KIND_TOOL_USE: return check_tool_use(call, field, index, part->tool_use);
     case PART__KIND_TOOL_RESULT:
         if (!*part->tool_result->tool_use_id) {
             return part_error(call, field, index, "tool_result.tool_use_id is required");
         }
         return check_attachments(call, field, index, part->tool_result);
-    case PART__KIND_IMAGE:
-        return check_image(call, field, index, "image", part->image);
-    case PART__KIND_FILE:
-        return check_file(call, field, index, "file", part->file);
+    case PART__KIND_IMAGE: return check_image(call, field, index, "image", part->image);
+    case PART__KIND_FILE: return check_file(call, field, index, "file", part->file);
     case PART__KIND_EXTENSION:
         if (*part->extension->type) return ERROR_NONE;
         return part_error(call, field, index, "extension.type is required");
     case PART__KIND__NOT_SET:
-    default:
-        break;
+    default: break;
     }
     if (field_rules_had_unknown(&part->base)) {
         return call_fail(call, ERROR_UNKNOWN_PART_KIND,

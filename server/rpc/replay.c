@@ -35,7 +35,8 @@ Error replay_shrink(Call *call, Slice body, Slice *out)
     while (wire_next(&rest, &id) && id.number <= last_number && id.type == WIRE_BYTES) {
         ids.size = (size_t)(rest.bytes - ids.bytes);
     }
-    uint8_t *bytes = arena_alloc(&call->arena, ids.size + WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX);
+    uint8_t *bytes =
+        arena_alloc(&call->arena, ids.size + WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX);
     if (!bytes) return arena_error(&call->arena);
     *out = slice(bytes, wire_put_bytes_field(bytes, RECORD_FIELD, ids));
     return ERROR_NONE;

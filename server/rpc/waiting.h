@@ -1,7 +1,7 @@
 // Waiting calls: reads that found nothing and want to be run again when there is news.
 //
-// A parked call holds no thread and no snapshot. One thread runs the parked calls again: those whose
-// news has come, and those whose time is up.
+// A parked call holds no thread and no snapshot. One thread runs the parked calls again: those
+// whose news has come, and those whose time is up.
 
 #pragma once
 

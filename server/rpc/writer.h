@@ -24,7 +24,8 @@ MUST_USE Error writer_start(Store *store, void (*finish)(Call *call, Error error
 // Answers what is queued, then ends the thread. NULL is allowed.
 void writer_stop(Writer *writer);
 
-// Ends what is queued, and all that comes, with ERROR_UNAVAILABLE; the batch that runs ends as ever.
+// Ends what is queued, and all that comes, with ERROR_UNAVAILABLE; the batch that runs ends as
+// ever.
 void writer_refuse(Writer *writer);
 
 // Queues a decoded and checked write. ERROR_QUEUE_FULL, ERROR_UNAVAILABLE (stopping): not queued.

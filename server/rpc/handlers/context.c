@@ -71,8 +71,7 @@ static Error append_settings(Call *call, const SegmentList *segments, Settings *
     Ulid before = ULID_MAX;
     for (size_t scanned = 0; scanned < SCANNED_RECORDS_MAX; scanned++) {
         MarkerPlace place;
-        Error error =
-            marker_newest(call->txn, segments, MESSAGE_KIND_SETTING, before, &place);
+        Error error = marker_newest(call->txn, segments, MESSAGE_KIND_SETTING, before, &place);
         if (error || !place.is_found || settings->count == SETTING_COUNT_MAX) return error;
         error = note_setting(call, &place, settings);
         if (error) return error;

@@ -1,8 +1,8 @@
 // What handlers share.
 //
 // A write has two halves. check_x runs on the thread that received the request and needs no store:
-// it checks, fills in defaults and leaves in call->prepared what handle_x will need. handle_x runs in
-// the writer's transaction: it checks first what needs the store, and puts last.
+// it checks, fills in defaults and leaves in call->prepared what handle_x will need. handle_x runs
+// in the writer's transaction: it checks first what needs the store, and puts last.
 // A read has handle_x alone.
 
 #pragma once

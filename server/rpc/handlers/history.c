@@ -23,7 +23,8 @@ Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page
         query->kinds |= 1u << request->kinds[i];
     }
     Page bounds;
-    error = call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &bounds);
+    error =
+        call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &bounds);
     if (error) return error;
     query->limit = bounds.limit;
     query->page_bytes = bounds.bytes;
@@ -50,8 +51,7 @@ Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page
 Error history_finish(Call *call, HistoryPage *page, char **out_cursor)
 {
     Ulid last;
-    Error error =
-        history_append_page(call->txn, &page->query, REPLY_RECORD, &call->reply, &last);
+    Error error = history_append_page(call->txn, &page->query, REPLY_RECORD, &call->reply, &last);
     if (error || ulid_is_zero(last)) return error;
     page->cursor.position = last;
     return cursor_write(call, &page->cursor, out_cursor);
@@ -62,12 +62,11 @@ Error history_window(Call *call, HistoryPage *page, uint32_t marker_field)
     page->query.skips_open = true;
     if (page->is_later_page) return ERROR_NONE; // it starts after the last page, past the cut-off
     MarkerPlace marker;
-    Error error = marker_newest(call->txn, &page->segments, MESSAGE_KIND_COMPACTION, ULID_MAX,
-                                &marker);
+    Error error =
+        marker_newest(call->txn, &page->segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
     if (error || !marker.is_found) return error;
     page->query.after = marker.cut_off;
-    return message_append_to(call->txn, marker.session, marker.message, marker_field,
-                             &call->reply);
+    return message_append_to(call->txn, marker.session, marker.message, marker_field, &call->reply);
 }
 
 // MessagesForSession: the current history, inherited entries included.
@@ -89,8 +88,7 @@ Error handle_messages_for_session(Call *call, const MessagesForSessionRequest *r
 }
 
 // MessagesDirectForSession: the same, restricted to the session's own entries.
-Error handle_messages_direct_for_session(Call *call,
-                                         const MessagesDirectForSessionRequest *request,
+Error handle_messages_direct_for_session(Call *call, const MessagesDirectForSessionRequest *request,
                                          MessagesDirectForSessionResponse *response)
 {
     HistoryRequest history = {

@@ -53,8 +53,7 @@ Error handle_forget_session_memory(Call *call, const ForgetSessionMemoryRequest 
     const MemoryCall *forget = call->prepared;
     Error error = memory_forget(call->txn, forget->session, forget->memory);
     if (error) return error;
-    return memory_append_to(call->txn, forget->session, forget->memory, REPLY_RECORD,
-                            &call->reply);
+    return memory_append_to(call->txn, forget->session, forget->memory, REPLY_RECORD, &call->reply);
 }
 
 // ListSessionMemories: those that are not forgotten, oldest first.
@@ -67,8 +66,8 @@ Error handle_list_session_memories(Call *call, const ListSessionMemoriesRequest 
     bool found;
     Error error = read_session(call, request->session_id, &session);
     if (!error) {
-        error = call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes,
-                          &page);
+        error =
+            call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &page);
     }
     if (!error) error = cursor_read(call, request->cursor, &found, &cursor);
     if (error) return error;

@@ -64,7 +64,8 @@ static Error append_limits(Call *call, DescribeResponse *response)
 {
     size_t general_count = sizeof(GENERAL_LIMITS) / sizeof(*GENERAL_LIMITS), rule_count = 0;
     uint64_t max;
-    while (field_rules_limit(rule_count, &max)) rule_count++;
+    while (field_rules_limit(rule_count, &max))
+        rule_count++;
     response->limits = arena_array(&call->arena, Limit *, general_count + rule_count);
     if (!response->limits) return arena_error(&call->arena);
     Error error = ERROR_NONE;

@@ -29,7 +29,8 @@ static Error check_fork_point(Call *call, const char *through, const char *befor
         return call_id(call, "before_message_id", before, &out->message);
     }
     if (!at_head) return ERROR_NONE;
-    if (!*at_head) return call_fail(call, ERROR_INVALID_ARGUMENT, "at_head must be true if it is set");
+    if (!*at_head)
+        return call_fail(call, ERROR_INVALID_ARGUMENT, "at_head must be true if it is set");
     out->kind = FORK_AT_HEAD;
     return ERROR_NONE;
 }
@@ -68,8 +69,10 @@ Error check_create_session(Call *call, CreateSessionRequest *request)
         return call_fail(call, ERROR_INVALID_ARGUMENT,
                          "session.external: source and id are required");
     }
-    bool is_through = request->fork_point_case == CREATE_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
-    bool is_before = request->fork_point_case == CREATE_SESSION_REQUEST__FORK_POINT_BEFORE_MESSAGE_ID;
+    bool is_through =
+        request->fork_point_case == CREATE_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
+    bool is_before =
+        request->fork_point_case == CREATE_SESSION_REQUEST__FORK_POINT_BEFORE_MESSAGE_ID;
     bool is_head = request->fork_point_case == CREATE_SESSION_REQUEST__FORK_POINT_AT_HEAD;
     bool at_head = is_head && request->at_head;
     error = check_fork_point(call, is_through ? request->through_message_id : NULL,
@@ -135,7 +138,8 @@ Error check_fork_session(Call *call, ForkSessionRequest *request)
     Error error = call_id(call, "session_id", request->session_id, &create->parent);
     if (!error && request->model) error = check_model(call, "model", request->model);
     if (error) return error;
-    bool is_through = request->fork_point_case == FORK_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
+    bool is_through =
+        request->fork_point_case == FORK_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
     bool is_before = request->fork_point_case == FORK_SESSION_REQUEST__FORK_POINT_BEFORE_MESSAGE_ID;
     bool is_head = request->fork_point_case == FORK_SESSION_REQUEST__FORK_POINT_AT_HEAD;
     bool at_head = is_head && request->at_head;

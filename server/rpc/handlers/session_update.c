@@ -45,8 +45,7 @@ static Error check_masked_field(Call *call, UpdateSessionRequest *request, Sessi
     case SESSION_FIELD_WORKSPACE_ID:
     case SESSION_FIELD_METADATA_JSON:
     case SESSION_FIELD_DATA_JSON:
-    case SESSION_FIELD_ARCHIVED:
-        return ERROR_NONE;
+    case SESSION_FIELD_ARCHIVED: return ERROR_NONE;
     }
     return ERROR_NONE;
 }
@@ -54,8 +53,7 @@ static Error check_masked_field(Call *call, UpdateSessionRequest *request, Sessi
 Error check_update_session(Call *call, UpdateSessionRequest *request)
 {
     if (request->n_mask == 0) {
-        return call_fail(call, ERROR_INVALID_ARGUMENT,
-                         "mask is required: name the fields to set");
+        return call_fail(call, ERROR_INVALID_ARGUMENT, "mask is required: name the fields to set");
     }
     for (size_t i = 0; i < request->n_mask; i++) {
         Error error = check_masked_field(call, request, request->mask[i]);
