@@ -1,10 +1,10 @@
 # The front door: `make` lists what it can do. CMake does the building, see CMakePresets.json.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test bench fuzz clean format
+.PHONY: help deps build run test model-long bench fuzz clean format
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 deps: ## Install the packages that building and testing need
 	@scripts/install-deps
@@ -20,6 +20,10 @@ run: deps ## Show the main job end to end, on a store of its own
 
 test: ## Run every test: release, ASan and UBSan, TSan, fuzzers, tidy
 	@scripts/run-tests
+
+model-long: build ## Run 5 000 000 random operations against the model; MODEL_OPERATIONS=…
+	@TINE_MODEL_OPERATIONS=$(or $(MODEL_OPERATIONS),5000000) \
+		build/release/tests/test_model --no-fork random
 
 bench: build ## Run the engine's benchmark
 	@build/release/bench/bench_engine

@@ -19,7 +19,8 @@ static void make_aged(const char *path, size_t messages, IdText *sessions, size_
     IdText fillers[FILLERS];
     size_t filler_messages = messages / FILLERS + 1;
     bench_open(&bench, path, /* is_ephemeral= */ true);
-    for (size_t i = 0; i < session_count; i++) sessions[i] = bench_session(&bench, "");
+    for (size_t i = 0; i < session_count; i++)
+        sessions[i] = bench_session(&bench, "");
     for (size_t i = 0; i < FILLERS; i++) {
         fillers[i] = bench_session(&bench, "filler");
         Buffer append = append_request(fillers[i].text, i % 3 ? TEXT_BYTES : 3 * TEXT_BYTES);
@@ -29,7 +30,8 @@ static void make_aged(const char *path, size_t messages, IdText *sessions, size_
         bench_run_many(&bench, &kept, filler_messages);
         buffer_free(&kept);
     }
-    for (size_t i = 0; i < FILLERS; i += 2) bench_purge(&bench, fillers[i].text);
+    for (size_t i = 0; i < FILLERS; i += 2)
+        bench_purge(&bench, fillers[i].text);
     bench_wait_for_purges(&bench);
     for (size_t i = 0; i < session_count; i++) { // the newest rows are those of an append
         Buffer append = append_request(sessions[i].text, TEXT_BYTES);
@@ -63,7 +65,8 @@ static void flat(const Options *options)
         }
     }
     double us[3];
-    for (int i = 0; i < 3; i++) us[i] = samples_median_us(&samples[i]);
+    for (int i = 0; i < 3; i++)
+        us[i] = samples_median_us(&samples[i]);
     report_ratio_at_most("append at 10 000 messages / at 100", us[1] / us[0], 1.3, "%.0f / %.0f us",
                          us[1], us[0]);
     report_ratio_at_most("append at 1 000 000 messages / at 100", us[2] / us[0], 1.3,
@@ -129,7 +132,8 @@ static void driver_done(Call *call)
 static Call *driver_take(Driver *driver)
 {
     pthread_mutex_lock(&driver->mutex);
-    while (!driver->ready) pthread_cond_wait(&driver->answered, &driver->mutex);
+    while (!driver->ready)
+        pthread_cond_wait(&driver->answered, &driver->mutex);
     Call *calls = driver->ready;
     driver->ready = NULL;
     pthread_mutex_unlock(&driver->mutex);
@@ -191,19 +195,22 @@ static double appends_per_second(Bench *bench, Driver *drivers, Buffer *requests
         }
         require(pthread_create(&driver->thread, NULL, driver_main, driver) == 0, "no thread");
     }
-    for (size_t i = 0; i < DRIVERS; i++) pthread_join(drivers[i].thread, NULL);
+    for (size_t i = 0; i < DRIVERS; i++)
+        pthread_join(drivers[i].thread, NULL);
     return (double)(WRITERS * count) * 1e9 / (double)(clock_monotonic_ns() - t0);
 }
 
 static void drivers_close(Driver *drivers, Buffer *requests)
 {
     for (size_t i = 0; i < DRIVERS; i++) {
-        for (size_t j = 0; j < drivers[i].call_count; j++) call_free(&drivers[i].calls[j]);
+        for (size_t j = 0; j < drivers[i].call_count; j++)
+            call_free(&drivers[i].calls[j]);
         free(drivers[i].calls);
         pthread_cond_destroy(&drivers[i].answered);
         pthread_mutex_destroy(&drivers[i].mutex);
     }
-    for (size_t i = 0; i < WRITERS; i++) buffer_free(&requests[i]);
+    for (size_t i = 0; i < WRITERS; i++)
+        buffer_free(&requests[i]);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -225,7 +232,8 @@ static void together(const Options *options, Bench *bench, Bare *bare, const IdT
     for (int round = 0; round < ROUNDS; round++) {
         ours[round] = appends_per_second(bench, drivers, requests, count);
         int64_t t0 = clock_monotonic_ns();
-        for (size_t i = 0; i < count; i++) bare_append(bare, WRITERS, /* moves_active= */ true);
+        for (size_t i = 0; i < count; i++)
+            bare_append(bare, WRITERS, /* moves_active= */ true);
         theirs[round] = (double)(WRITERS * count) * 1e9 / (double)(clock_monotonic_ns() - t0);
     }
     qsort(ours, ROUNDS, sizeof(double), compare_doubles);
@@ -234,9 +242,8 @@ static void together(const Options *options, Bench *bench, Bare *bare, const IdT
                           0.7, "%.0f / %.0f appends a second", ours[ROUNDS / 2],
                           theirs[ROUNDS / 2]);
     engine_writer_stats(bench->engine, &after);
-    report_note("%.1f appends a commit",
-                (double)(after.requests - before.requests) /
-                    (double)(after.batches - before.batches));
+    report_note("%.1f appends a commit", (double)(after.requests - before.requests) /
+                                             (double)(after.batches - before.batches));
     drivers_close(drivers, requests);
 }
 

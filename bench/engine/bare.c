@@ -82,7 +82,8 @@ static void move_active(Bare *bare, MDB_txn *txn, size_t index)
 {
     MDB_val old = {sizeof(bare->active_keys[index]), bare->active_keys[index]};
     require(mdb_del(txn, bare->by_active, &old, NULL) == 0, "mdb_del");
-    Key key = key_by_active(ulid_time_ms(bare->last_id) + (int64_t)bare->sequence, bare->ids[index]);
+    Key key =
+        key_by_active(ulid_time_ms(bare->last_id) + (int64_t)bare->sequence, bare->ids[index]);
     put(txn, bare->by_active, &key, NULL, 0);
     memcpy(bare->active_keys[index], key.bytes, key.size);
 }
@@ -114,7 +115,8 @@ void bare_append(Bare *bare, size_t count, bool moves_active)
 {
     MDB_txn *txn;
     require(mdb_txn_begin(bare->env, NULL, 0, &txn) == 0, "mdb_txn_begin");
-    for (size_t i = 0; i < count; i++) append_one(bare, txn, i, moves_active);
+    for (size_t i = 0; i < count; i++)
+        append_one(bare, txn, i, moves_active);
     uint8_t state[ULID_BYTES + 16] = {0};
     Key key = {.size = 0};
     key_add(&key, "state", 5);

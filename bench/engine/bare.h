@@ -1,5 +1,5 @@
-// The peer of an append: the same rows and bytes put and committed by lmdb.h alone, on a copy of the
-// engine's file.
+// The peer of an append: the same rows and bytes put and committed by lmdb.h alone, on a copy of
+// the engine's file.
 
 #pragma once
 

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 
-static void report(const char *name, double figure, double target, bool is_met, const char *relation,
-                   const char *format, va_list arguments)
+static void report(const char *name, double figure, double target, bool is_met,
+                   const char *relation, const char *format, va_list arguments)
 {
     char detail[256];
     vsnprintf(detail, sizeof(detail), format, arguments);
@@ -201,7 +201,8 @@ void bench_run_many(Bench *bench, const Buffer *request, size_t count)
     Flight flight = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
     Call *calls = calloc(IN_FLIGHT, sizeof(Call));
     require(calls != NULL, "out of memory");
-    for (size_t i = 0; i < IN_FLIGHT; i++) call_init(&calls[i]);
+    for (size_t i = 0; i < IN_FLIGHT; i++)
+        call_init(&calls[i]);
     while (count > 0) {
         size_t batch = count < IN_FLIGHT ? count : IN_FLIGHT;
         flight.in_flight = batch;
@@ -213,11 +214,13 @@ void bench_run_many(Bench *bench, const Buffer *request, size_t count)
             engine_submit(bench->engine, &calls[i]);
         }
         pthread_mutex_lock(&flight.mutex);
-        while (flight.in_flight > 0) pthread_cond_wait(&flight.landed, &flight.mutex);
+        while (flight.in_flight > 0)
+            pthread_cond_wait(&flight.landed, &flight.mutex);
         pthread_mutex_unlock(&flight.mutex);
         count -= batch;
     }
-    for (size_t i = 0; i < IN_FLIGHT; i++) call_free(&calls[i]);
+    for (size_t i = 0; i < IN_FLIGHT; i++)
+        call_free(&calls[i]);
     free(calls);
 }
 
@@ -291,7 +294,8 @@ Buffer append_request(const char *session, size_t text_bytes)
 {
     char *content = malloc(text_bytes + 1);
     require(content != NULL, "out of memory");
-    for (size_t i = 0; i < text_bytes; i++) content[i] = (char)('a' + i % 26);
+    for (size_t i = 0; i < text_bytes; i++)
+        content[i] = (char)('a' + i % 26);
     content[text_bytes] = '\0';
     Text text = TEXT__INIT;
     text.text = content;

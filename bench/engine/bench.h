@@ -1,7 +1,7 @@
 // The engine's benchmark: one process, no sockets; request bytes in, reply bytes out.
 //
-// Each row compares two ways of doing the same work in one run, interleaved, and reports medians and
-// their ratio. The peers are written against lmdb.h itself, on a copy of the very file that the
+// Each row compares two ways of doing the same work in one run, interleaved, and reports medians
+// and their ratio. The peers are written against lmdb.h itself, on a copy of the very file that the
 // engine uses, and move the same rows and bytes.
 
 #pragma once

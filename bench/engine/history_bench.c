@@ -80,7 +80,7 @@ static size_t walk_run(const Walk *walk)
 typedef struct Chain {
     const char *name;
     size_t depth, messages;
-    IdText *ids; // the leaf's is the last
+    IdText *ids;      // the leaf's is the last
     double us, ratio; // of one read; to its bare walk
 } Chain;
 
@@ -138,7 +138,8 @@ void bench_history(const Options *options)
     require(walk.out != NULL, "out of memory");
     walk_open(&walk, copy);
     size_t rounds = options->is_quick ? 300 : 3000;
-    for (size_t i = 0; i < 4; i++) against_walk(&bench, &walk, &chains[i], rounds);
+    for (size_t i = 0; i < 4; i++)
+        against_walk(&bench, &walk, &chains[i], rounds);
     report_ratio_at_most("history 9 x 25 x 1 KiB / bare walk", chains[0].ratio, 2.0, "%.1f us",
                          chains[0].us);
     // A larger reply leaves the caches, the bare walk's too: what may not grow is the share.
@@ -150,7 +151,8 @@ void bench_history(const Options *options)
                          chains[2].us / 1001, chains[3].us / 9);
     mdb_env_close(walk.env);
     free(walk.out);
-    for (size_t i = 0; i < 4; i++) free(chains[i].ids);
+    for (size_t i = 0; i < 4; i++)
+        free(chains[i].ids);
     bench_close(&bench);
     bench_remove(path);
     bench_remove(copy);

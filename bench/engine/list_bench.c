@@ -1,4 +1,5 @@
-// Listings and single reads: 50 of 100 000 sessions against 50 of 100, and GetSession on a long one.
+// Listings and single reads: 50 of 100 000 sessions against 50 of 100, and GetSession on a long
+// one.
 
 #include "bench.h"
 

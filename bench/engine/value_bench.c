@@ -1,4 +1,5 @@
-// Large values: how long a 1 MiB message holds the writer, in a fragmented store and in a fresh one.
+// Large values: how long a 1 MiB message holds the writer, in a fragmented store and in a fresh
+// one.
 
 #include "bench.h"
 
@@ -44,13 +45,15 @@ static void fragment(Bench *bench, size_t rounds)
 {
     enum { SESSIONS = 20 };
     IdText ids[SESSIONS];
-    for (size_t i = 0; i < SESSIONS; i++) ids[i] = bench_session(bench, "");
+    for (size_t i = 0; i < SESSIONS; i++)
+        ids[i] = bench_session(bench, "");
     for (size_t round = 0; round < rounds; round++) {
         Buffer request = append_request(ids[round % SESSIONS].text, 2000);
         bench_run_many(bench, &request, 64);
         buffer_free(&request);
     }
-    for (size_t i = 0; i < SESSIONS; i += 2) bench_purge(bench, ids[i].text);
+    for (size_t i = 0; i < SESSIONS; i += 2)
+        bench_purge(bench, ids[i].text);
     bench_wait_for_purges(bench);
 }
 

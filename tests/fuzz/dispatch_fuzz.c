@@ -1,9 +1,9 @@
 // Fuzzes dispatch: bytes of requests in, a well-formed reply out, no crash and no leak.
 //
-// An input is a run of requests, each behind a byte and a length of two bytes. The byte is a method's
-// number, and the bytes are its body; past the methods the bytes are a whole envelope. The store is
-// made anew every RUNS_PER_STORE inputs with a fixed seed and a fixed clock, so that the ids of what
-// it is filled with are always the same and stand in the corpus.
+// An input is a run of requests, each behind a byte and a length of two bytes. The byte is a
+// method's number, and the bytes are its body; past the methods the bytes are a whole envelope. The
+// store is made anew every RUNS_PER_STORE inputs with a fixed seed and a fixed clock, so that the
+// ids of what it is filled with are always the same and stand in the corpus.
 //
 //     TINE_FUZZ_SEED_DIR=tests/fuzz/corpus/dispatch dispatch_fuzz      writes the corpus's seeds
 

@@ -72,7 +72,8 @@ bool compare_kind_is_listed(const MessageKind *kinds, size_t count, MessageKind 
 static size_t random_kinds(Run *run, MessageKind kinds[KIND_COUNT_MAX])
 {
     size_t count = run_chance(run, 50) ? 0 : 1 + run_below(run, KIND_COUNT_MAX);
-    for (size_t i = 0; i < count; i++) kinds[i] = (MessageKind)(1 + run_below(run, 8));
+    for (size_t i = 0; i < count; i++)
+        kinds[i] = (MessageKind)(1 + run_below(run, 8));
     return count;
 }
 
@@ -96,8 +97,7 @@ static ProtobufCMessage *check_entries(Run *run, RunMethod method, ProtobufCMess
     if (pages.count < expected->count) {
         run_differs(run, "%s ends after %zu of %zu entries, before %s of kind %d",
                     request->descriptor->short_name, pages.count, expected->count,
-                    expected->entries[pages.count]->id,
-                    (int)expected->entries[pages.count]->kind);
+                    expected->entries[pages.count]->id, (int)expected->entries[pages.count]->kind);
     }
     return pages.first;
 }
@@ -152,7 +152,8 @@ static bool log_matches(const ListMessagesRequest *request, const Entry *entry)
         return false;
     }
     if (!is_deleted && request->deleted == DELETED_FILTER_ONLY) return false;
-    if (request->n_kinds && !compare_kind_is_listed(request->kinds, request->n_kinds, entry->kind)) {
+    if (request->n_kinds &&
+        !compare_kind_is_listed(request->kinds, request->n_kinds, entry->kind)) {
         return false;
     }
     return (!request->role || request->role == entry->role) &&
@@ -245,7 +246,7 @@ static void check_memories(Run *run, ModelSession *session, Memory **memories, s
 {
     size_t at = 0;
     for (size_t i = 0; i < session->memory_count; i++) {
-        const Memory *memory = session->memories[i].record;
+        const Memory *memory = session->memories[i];
         if (memory->deleted_at) continue;
         if (at == count) run_differs(run, "memory %s is missing", memory->id);
         run_compare(run, "memory", &memories[at++]->base, &memory->base);
@@ -270,7 +271,8 @@ static void check_settings(Run *run, ModelSession *session, const BuildContextRe
     for (Entry *entry = session->head; entry; entry = entry->parent) {
         if (entry->kind != MESSAGE_KIND_SETTING || entry->deleted_at) continue;
         size_t i = 0;
-        while (i < count && strcmp(known[i], entry->subtype) != 0) i++;
+        while (i < count && strcmp(known[i], entry->subtype) != 0)
+            i++;
         if (i < count) continue;
         known[count++] = entry->subtype;
         const Message *found = NULL;
@@ -309,8 +311,8 @@ static void compare_context(Run *run, ModelSession *session)
     request.session_id = session->id;
     Entry *marker = model_latest_marker(session->head);
     Expected expected = expect_window(run, session, marker, KINDS, 3);
-    BuildContextResponse *context = (BuildContextResponse *)check_entries(
-        run, RUN_BUILD_CONTEXT, &request.base, &expected);
+    BuildContextResponse *context =
+        (BuildContextResponse *)check_entries(run, RUN_BUILD_CONTEXT, &request.base, &expected);
     check_marker(run, context->marker, marker);
     RUN_CHECK(run, strcmp(context->head_id, session->head ? session->head->id : "") == 0);
     check_settings(run, session, context);
@@ -324,8 +326,8 @@ static void compare_memories(Run *run, ModelSession *session)
 {
     ListSessionMemoriesRequest request = LIST_SESSION_MEMORIES_REQUEST__INIT;
     request.session_id = session->id;
-    Pages pages = compare_read_pages(run, RUN_LIST_SESSION_MEMORIES, &request.base,
-                                     session->memory_count);
+    Pages pages =
+        compare_read_pages(run, RUN_LIST_SESSION_MEMORIES, &request.base, session->memory_count);
     check_memories(run, session, (Memory **)pages.records, pages.count);
 }
 
@@ -362,7 +364,7 @@ void compare_session(Run *run, ModelSession *session, bool is_full)
     };
     compare_record(run, session);
     for (size_t i = 0; i < sizeof(PARTS) / sizeof(*PARTS); i++) {
-        if (is_full || run_chance(run, 25)) PARTS[i](run, session);
+        if (is_full || run_chance(run, 20)) PARTS[i](run, session);
     }
     run_forget(run);
 }

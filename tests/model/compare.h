@@ -15,7 +15,7 @@ void compare_resolve(Run *run);
 // The events since the last comparison.
 void compare_events(Run *run);
 
-// Reads all pages of a listing, of random sizes. Returns its records, and the first page's response.
+// Reads all pages of a listing, of random sizes. Returns its records and the first response.
 typedef struct Pages {
     ProtobufCMessage **records;
     size_t count;

@@ -171,8 +171,7 @@ void compare_resolve(Run *run)
     qsort(rows, count, sizeof(Row), newest_first);
     request.limit = (uint32_t)run_below(run, 30);
     size_t shown = request.limit ? request.limit : 20;
-    ResolveSessionResponse *response =
-        RUN_CALL(run, RESOLVE_SESSION, ResolveSession, &request, "");
+    ResolveSessionResponse *response = RUN_CALL(run, RESOLVE_SESSION, ResolveSession, &request, "");
     check_rows(run, rows, shown < count ? shown : count, response->sessions, response->n_sessions);
     RUN_CHECK(run, (response->ambiguous != 0) == (count > 1));
     run_forget(run);
@@ -200,7 +199,8 @@ static void check_event(Run *run, const Event *actual, const ExpectedEvent *want
 // Published events go with their session.
 static bool event_may_be_gone(const Run *run, const ExpectedEvent *event)
 {
-    bool is_published = strchr(event->type, '.') == NULL || strncmp(event->type, "agent.", 6) == 0 ||
+    bool is_published = strchr(event->type, '.') == NULL ||
+                        strncmp(event->type, "agent.", 6) == 0 ||
                         strncmp(event->type, "tool.", 5) == 0;
     return is_published && *event->session_id && !model_session(&run->model, event->session_id);
 }
@@ -263,7 +263,8 @@ void compare_events(Run *run)
     check_session_events(run);
     RUN_CHECK(run, response->newest_sequence == run->last_event_sequence);
     RUN_CHECK(run, request.after_sequence == run->last_event_sequence);
-    for (size_t i = 0; i < run->event_count; i++) free(run->events[i].totals);
+    for (size_t i = 0; i < run->event_count; i++)
+        free(run->events[i].totals);
     run->event_count = 0;
     run->compared_event_sequence = run->last_event_sequence;
     run_forget(run);

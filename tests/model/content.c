@@ -23,8 +23,8 @@ static size_t text_bytes(Run *run)
     if (die < 50) return 0;
     if (die < 850) return 1 + run_below(run, 60);
     if (die < 960) return 100 + run_below(run, 300);
-    if (die < 980) return run_below(run, 4096);
-    if (die < 995) return 3900 + run_below(run, 400);
+    if (die < 970) return run_below(run, 4096);
+    if (die < 995) return 3850 + run_below(run, 250); // the message is about a chunk
     return run_below(run, 20 * 1024);
 }
 
@@ -231,9 +231,8 @@ NewMessage *content_message(Run *run, MessageKind kind)
 {
     NewMessage *message = RUN_NEW(run, NewMessage);
     tine__v1__new_message__init(message);
-    message->kind = kind == MESSAGE_KIND_CONVERSATION && run_chance(run, 30)
-                        ? MESSAGE_KIND_UNSPECIFIED
-                        : kind;
+    message->kind =
+        kind == MESSAGE_KIND_CONVERSATION && run_chance(run, 30) ? MESSAGE_KIND_UNSPECIFIED : kind;
     message->role = random_role(run, kind);
     if (message->role == ROLE_OTHER) message->other_role = text_of("critic");
     uint64_t status = run_below(run, 20);
@@ -256,7 +255,8 @@ NewMessage *content_message(Run *run, MessageKind kind)
     if (is_turn && run_chance(run, 3)) count += run_below(run, 12);
     message->parts = run_alloc(run, count * sizeof(Part *));
     message->n_parts = count;
-    for (size_t i = 0; i < count; i++) message->parts[i] = random_part(run);
+    for (size_t i = 0; i < count; i++)
+        message->parts[i] = random_part(run);
     return message;
 }
 
@@ -271,12 +271,14 @@ static const char *break_part(Run *run, NewMessage *message)
     tine__v1__part__init(part);
     parts[message->n_parts++] = part;
     switch (run_below(run, 6)) {
-    case 0:
-        return "INVALID_PART"; // of no kind
+    case 0: return "INVALID_PART"; // of no kind
     case 1:
         part->base.unknown_fields = RUN_NEW(run, ProtobufCMessageUnknownField);
-        *part->base.unknown_fields = (ProtobufCMessageUnknownField){
-            .tag = 90, .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, .len = 2, .data = unknown};
+        *part->base.unknown_fields =
+            (ProtobufCMessageUnknownField){.tag = 90,
+                                           .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+                                           .len = 2,
+                                           .data = unknown};
         part->base.n_unknown_fields = 1;
         return "UNKNOWN_PART_KIND";
     case 2:
@@ -312,25 +314,21 @@ const char *content_break(Run *run, NewMessage *message)
     case 0:
         message->other_role = text_of(message->role == ROLE_OTHER ? "" : "nobody");
         return "INVALID_ARGUMENT";
-    case 1:
-        message->created_at = -1;
-        return "INVALID_ARGUMENT";
-    case 2:
-        message->turn_id = long_word;
-        return "TOO_LONG";
+    case 1: message->created_at = -1; return "INVALID_ARGUMENT";
+    case 2: message->turn_id = long_word; return "TOO_LONG";
     case 3:
         message->external = RUN_NEW(run, External);
         tine__v1__external__init(message->external);
         message->external->source = text_of("half");
         return "INVALID_ARGUMENT";
-    default:
-        return break_part(run, message);
+    default: return break_part(run, message);
     }
 }
 
 Message content_expected(const NewMessage *sent, const Receipt *receipt)
 {
-    for (size_t i = 0; i < sent->n_parts; i++) sent->parts[i]->id = receipt->part_ids[i];
+    for (size_t i = 0; i < sent->n_parts; i++)
+        sent->parts[i]->id = receipt->part_ids[i];
     Message message = MESSAGE__INIT;
     message.id = receipt->id;
     message.session_id = receipt->session_id;

@@ -33,8 +33,7 @@ static bool same_value(const ProtobufCFieldDescriptor *field, const void *a, con
                        Place *place)
 {
     switch (field->type) {
-    case PROTOBUF_C_TYPE_STRING:
-        return same_text(*(char *const *)a, *(char *const *)b, place);
+    case PROTOBUF_C_TYPE_STRING: return same_text(*(char *const *)a, *(char *const *)b, place);
     case PROTOBUF_C_TYPE_BYTES: {
         const ProtobufCBinaryData *x = a, *y = b;
         bool is_same = x->len == y->len && (x->len == 0 || memcmp(x->data, y->data, x->len) == 0);
@@ -51,8 +50,7 @@ static bool same_value(const ProtobufCFieldDescriptor *field, const void *a, con
         return same_number(*(const int64_t *)a, *(const int64_t *)b, place);
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_ENUM:
-    case PROTOBUF_C_TYPE_BOOL:
-        return same_number(*(const int32_t *)a, *(const int32_t *)b, place);
+    case PROTOBUF_C_TYPE_BOOL: return same_number(*(const int32_t *)a, *(const int32_t *)b, place);
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_SINT32:
     case PROTOBUF_C_TYPE_SFIXED32:
@@ -61,8 +59,7 @@ static bool same_value(const ProtobufCFieldDescriptor *field, const void *a, con
     case PROTOBUF_C_TYPE_FIXED32:
     case PROTOBUF_C_TYPE_FIXED64:
     case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_DOUBLE:
-        break;
+    case PROTOBUF_C_TYPE_DOUBLE: break;
     }
     snprintf(place->why, sizeof(place->why), "is of a type that the contract does not use");
     return false;
@@ -134,7 +131,7 @@ void run_compare(Run *run, const char *what, const ProtobufCMessage *actual,
 void run_compare_session(Run *run, const Session *actual, ModelSession *session, bool is_brief)
 {
     ModelTexts texts;
-    Session expected = model_session_view(&run->model, session, run->now_ms, is_brief, &texts);
+    Session expected = model_session_view(session, run->now_ms, is_brief, &texts);
     // The children of a purged session lose their parent when its slices have run.
     if (run->is_purging && !*expected.parent_id) expected.parent_id = actual->parent_id;
     char what[64];

@@ -21,9 +21,10 @@ static void entry_free(Entry *entry)
 
 static void session_free(ModelSession *session)
 {
-    for (size_t i = 0; i < session->entry_count; i++) entry_free(session->entries[i]);
+    for (size_t i = 0; i < session->entry_count; i++)
+        entry_free(session->entries[i]);
     for (size_t i = 0; i < session->memory_count; i++) {
-        tine__v1__memory__free_unpacked(session->memories[i].record, NULL);
+        tine__v1__memory__free_unpacked(session->memories[i], NULL);
     }
     tine__v1__session__free_unpacked(session->record, NULL);
     tine__v1__todos__free_unpacked(session->todos, NULL);
@@ -35,7 +36,8 @@ static void session_free(ModelSession *session)
 
 void model_free(Model *model)
 {
-    for (size_t i = 0; i < model->count; i++) session_free(model->sessions[i]);
+    for (size_t i = 0; i < model->count; i++)
+        session_free(model->sessions[i]);
     free(model->sessions);
     free(model->walk);
 }
@@ -48,8 +50,7 @@ ModelSession *model_session_add(Model *model, Session *record, ModelSession *par
     session->record = record;
     session->parent = parent;
     session->is_touched = true;
-    model->sessions =
-        grow(model->sessions, model->count, &model->capacity, sizeof(ModelSession *));
+    model->sessions = grow(model->sessions, model->count, &model->capacity, sizeof(ModelSession *));
     model->sessions[model->count++] = session;
     return session;
 }
@@ -113,14 +114,16 @@ Entry **model_history(Model *model, Entry *head, size_t *out_count)
 bool model_history_holds(const Entry *head, const Entry *wanted)
 {
     const Entry *entry = head;
-    while (entry && entry != wanted) entry = entry->parent;
+    while (entry && entry != wanted)
+        entry = entry->parent;
     return entry != NULL;
 }
 
-// "An ancestor reached through origins owns it and its id is not past the smallest cut-off on that
-// path": `cut_off` is the smallest so far. A session that this search has seen with the same cut-off
-// or a later one shows nothing new.
-static bool is_reached(Model *model, ModelSession *session, const char *cut_off, const Entry *wanted)
+// "An ancestor reached through origins owns it and its id is not past the smallest cut-off on
+// that path": `cut_off` is the smallest so far. A session that this search has seen with the same
+// cut-off or a later one shows nothing new.
+static bool is_reached(Model *model, ModelSession *session, const char *cut_off,
+                       const Entry *wanted)
 {
     if (session->mark == model->mark && strcmp(cut_off, session->mark_cut_off) <= 0) return false;
     session->mark = model->mark;

@@ -27,8 +27,8 @@ struct Entry {
     bool is_purged;
     bool has_usage;
     Totals usage;
-    char *text;             // of its first text part that is not empty; owned, NULL if there is none
-    const char *subtype;    // of the generator's tables, like the strings below
+    char *text;          // of its first text part that is not empty; owned, NULL if there is none
+    const char *subtype; // of the generator's tables, like the strings below
     char target_id[ID_BYTES];
     const char *external_source; // NULL: no external id
     unsigned external_number;
@@ -46,10 +46,6 @@ typedef struct ModelRead {
     const Entry *last; // the newest such entry
 } ModelRead;
 
-typedef struct ModelMemory {
-    Memory *record; // owned
-} ModelMemory;
-
 struct ModelSession {
     char id[ID_BYTES];
     Session *record; // its settings, updated_at, status and rolled-up totals; owned
@@ -60,12 +56,12 @@ struct ModelSession {
     size_t entry_count, entry_capacity;
     ModelRead *reads;
     size_t read_count;
-    ModelMemory *memories;
+    Memory **memories; // owned; forgotten ones too
     size_t memory_count;
     Todos *todos; // owned; NULL: none
     uint64_t last_event_sequence;
-    bool is_touched; // since the last comparison
-    unsigned mark;   // of the search that last came by …
+    bool is_touched;          // since the last comparison
+    unsigned mark;            // of the search that last came by …
     const char *mark_cut_off; // … with this cut-off
 };
 
@@ -91,7 +87,7 @@ Entry *model_entry_add(ModelSession *session, const char *id, Entry *parent);
 // Notes that the session's entries follow `entry`, wherever that is. NULL is allowed.
 void model_read_add(ModelSession *session, const Entry *entry);
 
-// The entries from the beginning up to and with `head`, deleted ones too. Valid until the next call.
+// The entries from the beginning through `head`, deleted ones too. Valid until the next call.
 Entry **model_history(Model *model, Entry *head, size_t *out_count);
 
 bool model_history_holds(const Entry *head, const Entry *wanted);
@@ -115,9 +111,9 @@ typedef struct ModelTexts {
     Totals own_totals;
 } ModelTexts;
 
-Session model_session_view(Model *model, ModelSession *session, int64_t now_ms, bool is_brief,
-                           ModelTexts *texts);
+Session model_session_view(ModelSession *session, int64_t now_ms, bool is_brief, ModelTexts *texts);
 
+// The greatest time of its entries, deleted ones too; its own if it has none.
 int64_t model_last_active_at(const ModelSession *session);
 void model_first_preview(const ModelSession *session, char out[300]);
 SessionStatus model_status(const ModelSession *session, int64_t now_ms);
@@ -127,9 +123,6 @@ const char *model_latest_user(const ModelSession *session);
 
 // The newest marker of the history up to `head` that is not deleted; NULL if there is none.
 Entry *model_latest_marker(Entry *head);
-
-// Whether the entry is in the live window of the history up to `head`, kinds and status aside.
-bool model_is_after(const Entry *head, const Entry *marker, const Entry *entry);
 
 void totals_plus(Totals *totals, const Totals *delta);
 

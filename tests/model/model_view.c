@@ -25,7 +25,8 @@ static void cut(const char *text, size_t bytes_max, char *out)
     size_t size = strlen(text);
     if (size > bytes_max) {
         size = bytes_max;
-        while (size > 0 && ((unsigned char)text[size] & 0xC0) == 0x80) size--;
+        while (size > 0 && ((unsigned char)text[size] & 0xC0) == 0x80)
+            size--;
     }
     memcpy(out, text, size);
     out[size] = '\0';
@@ -68,8 +69,9 @@ const char *model_latest_user(const ModelSession *session)
 
 int64_t model_last_active_at(const ModelSession *session)
 {
-    int64_t greatest = session->record->created_at;
-    for (size_t i = 0; i < session->entry_count; i++) {
+    if (session->entry_count == 0) return session->record->created_at;
+    int64_t greatest = session->entries[0]->created_at;
+    for (size_t i = 1; i < session->entry_count; i++) {
         if (session->entries[i]->created_at > greatest) greatest = session->entries[i]->created_at;
     }
     return greatest;
@@ -82,10 +84,8 @@ SessionStatus model_status(const ModelSession *session, int64_t now_ms)
     return is_over ? SESSION_STATUS_IDLE : record->status;
 }
 
-Session model_session_view(Model *model, ModelSession *session, int64_t now_ms, bool is_brief,
-                           ModelTexts *texts)
+Session model_session_view(ModelSession *session, int64_t now_ms, bool is_brief, ModelTexts *texts)
 {
-    (void)model;
     Session view = *session->record;
     if (is_brief) view.system_prompt = view.data_json = (char *)(uintptr_t) "";
     view.status = model_status(session, now_ms);
@@ -120,14 +120,4 @@ Entry *model_latest_marker(Entry *head)
         if (entry->kind == MESSAGE_KIND_COMPACTION && entry->deleted_at == 0) return entry;
     }
     return NULL;
-}
-
-bool model_is_after(const Entry *head, const Entry *marker, const Entry *wanted)
-{
-    const Entry *cut_off = NULL;
-    if (marker) cut_off = marker->is_marker_open ? marker : marker->cut_off;
-    for (const Entry *entry = head; entry && entry != cut_off; entry = entry->parent) {
-        if (entry == wanted) return true;
-    }
-    return false;
 }

@@ -46,6 +46,9 @@ void operate_update_totals(Run *run);
 void operate_propagate_totals(Run *run);
 
 void operate_append(Run *run);
+
+// Appends small entries to a session, if it takes any and the ring of events has room for them.
+void operate_grow(Run *run, ModelSession *session, size_t count);
 void operate_add_marker(Run *run);
 void operate_delete_message(Run *run);
 void operate_purge_message(Run *run);
@@ -58,6 +61,8 @@ void operate_publish_event(Run *run);
 void operate_read_in_vain(Run *run);
 void operate_list_events_in_vain(Run *run);
 void operate_move_clock(Run *run);
+
+// Closes the store and opens it again; a purge that was pending goes on by itself.
 void operate_reopen(Run *run);
 
 // Goes on with a listing that was begun some writes ago.

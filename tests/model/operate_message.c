@@ -185,8 +185,7 @@ void operate_append(Run *run)
         reason = content_break(run, request->message);
     }
 
-    AppendMessageResponse *response =
-        RUN_CALL(run, APPEND_MESSAGE, AppendMessage, request, reason);
+    AppendMessageResponse *response = RUN_CALL(run, APPEND_MESSAGE, AppendMessage, request, reason);
     if (!response) return;
     const NewMessage *sent = request->message;
     Entry *entry = entry_appended(run, session, sent, response->receipt, append.after);
@@ -202,6 +201,26 @@ void operate_append(Run *run)
     }
     run_compare(run, "receipt", &response->receipt->base, &expected.base);
     append_event(run, session, entry, expected.totals, expected.n_totals);
+}
+
+void operate_grow(Run *run, ModelSession *session, size_t count)
+{
+    SessionPick pick = {session->id, session, ""};
+    if (*pick_refusal(&pick) || run->event_count + count > run->event_count_max / 2) return;
+    for (size_t i = 0; i < count; i++) {
+        AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
+        NewMessage sent = NEW_MESSAGE__INIT;
+        sent.role = ROLE_TOOL;
+        request.session_id = session->id;
+        request.message = &sent;
+        AppendMessageResponse *response =
+            RUN_CALL(run, APPEND_MESSAGE, AppendMessage, &request, "");
+        Entry *parent = session->head;
+        Entry *entry = entry_appended(run, session, &sent, response->receipt, parent);
+        Message whole = content_expected(&sent, response->receipt);
+        entry->content = content_hash(run, &whole);
+        append_event(run, session, entry, NULL, 0);
+    }
 }
 
 void operate_add_marker(Run *run)

@@ -1,10 +1,8 @@
-// Operations on a session's existence, its head and its totals.
+// Operations on a session's deletion, its head and its totals.
 
 #include <stdlib.h>
 
 #include "operate.h"
-
-enum { LIVE_WANTED = 110 };
 
 void operate_soft_delete(Run *run)
 {
@@ -42,67 +40,6 @@ void operate_restore(Run *run)
         run_event(run, pick.session, pick.id, "session.restored");
     }
     run_compare_session(run, response->session, pick.session, /* is_brief= */ true);
-}
-
-static void note_dead(Run *run, const ModelSession *session)
-{
-    memcpy(run->dead_sessions[run->dead_session_count++ % DEAD_ID_COUNT], session->id, ID_BYTES);
-    for (size_t i = 0; i < sizeof(run->favourites) / sizeof(*run->favourites); i++) {
-        if (run->favourites[i] == session) run->favourites[i] = NULL;
-    }
-}
-
-// The ids of messages are dead when their session, or the tombstone it became, is gone.
-static void note_dead_messages(Run *run, ModelSession *session, char ids[3][ID_BYTES])
-{
-    for (size_t i = 0; i < 3; i++) {
-        ids[i][0] = '\0';
-        if (session->entry_count == 0) continue;
-        Entry *entry = session->entries[run_below(run, session->entry_count)];
-        memcpy(ids[i], entry->id, ID_BYTES);
-    }
-}
-
-static bool is_in_model(const Run *run, const ModelSession *session)
-{
-    for (size_t i = 0; i < run->model.count; i++) {
-        if (run->model.sessions[i] == session) return true;
-    }
-    return false;
-}
-
-void operate_purge_session(Run *run)
-{
-    PurgeSessionRequest request = PURGE_SESSION_REQUEST__INIT;
-    if (run->model.count < LIVE_WANTED && run_chance(run, 70)) return;
-    SessionPick pick = pick_session(run);
-    if (pick.session && run_chance(run, 90)) { // not a favourite: those grow long
-        ModelSession *live = pick_live(run);
-        pick = (SessionPick){live->id, live, ""};
-    }
-    request.session_id = text_of(pick.id);
-    request.keep_for_forks = run_chance(run, 40);
-    bool is_read = pick.session && model_is_read(&run->model, pick.session);
-    if (run->is_releasing) run_settle(run); // such a tombstone may read this one until then
-    const char *reason = pick.reason;
-    if (!*reason && is_read && !request.keep_for_forks) reason = "FORKS_EXIST";
-    PurgeSessionResponse *response = RUN_CALL(run, PURGE_SESSION, PurgeSession, &request, reason);
-    if (!response) return;
-    RUN_CHECK(run, strcmp(response->session_id, pick.id) == 0);
-    RUN_CHECK(run, response->kept_for_forks == is_read);
-    run_event(run, pick.session, pick.id, "session.purged");
-
-    char ids[3][ID_BYTES];
-    note_dead(run, pick.session);
-    note_dead_messages(run, pick.session, ids);
-    if (run->pages.session == pick.session) run->pages.session = NULL;
-    run->is_releasing |= model_purge(&run->model, pick.session) > 1;
-    for (size_t i = 0; i < 3 && !is_in_model(run, pick.session); i++) {
-        if (!*ids[i]) continue;
-        memcpy(run->dead_messages[run->dead_message_count++ % DEAD_ID_COUNT], ids[i], ID_BYTES);
-    }
-    run->is_purging = true;
-    if (run_chance(run, 50)) run_settle(run);
 }
 
 void operate_rewind(Run *run)
@@ -169,7 +106,8 @@ TotalsUpdate **operate_propagate(Run *run, ModelSession *session, const Totals *
                                  size_t *out_count)
 {
     size_t count = 0;
-    for (ModelSession *s = session; s; s = s->parent) count++;
+    for (ModelSession *s = session; s; s = s->parent)
+        count++;
     TotalsUpdate **updates = run_alloc(run, count * sizeof(TotalsUpdate *));
     *out_count = count;
     for (size_t i = 0; i < count; i++) {

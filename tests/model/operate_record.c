@@ -1,5 +1,5 @@
-// Operations on memories, todos and events, on the clock and on the store as a whole; and reads that
-// must fail.
+// Operations on memories, todos and events, on the clock and on the store as a whole; and reads
+// that must fail.
 
 #include <stdlib.h>
 
@@ -33,16 +33,18 @@ void operate_remember(Run *run)
     request.session_id = text_of(pick.id);
     request.memory = &wanted;
     unsigned number = run->next_number++;
-    wanted.content = run_text(run, "%sfact %u%s", number % 3 ? "" : " \n\t", number,
-                              number % 2 ? "" : "  ");
+    wanted.content =
+        run_text(run, "%sfact %u%s", number % 3 ? "" : " \n\t", number, number % 2 ? "" : "  ");
     const char *trimmed = run_text(run, "fact %u", number);
     wanted.title = text_of(run_chance(run, 30) ? "title" : "");
     wanted.body = run_chance(run, 30) ? content_text(run) : wanted.body;
     wanted.scope = run_chance(run, 30) ? MEMORY_SCOPE_SESSION : MEMORY_SCOPE_UNSPECIFIED;
     const char *reason = pick_refusal(&pick);
     if (run_below(run, 30) == 0) {
-        if (run_chance(run, 50)) wanted.content = text_of(" \n ");
-        else wanted.scope = MEMORY_SCOPE_GLOBAL;
+        if (run_chance(run, 50))
+            wanted.content = text_of(" \n ");
+        else
+            wanted.scope = MEMORY_SCOPE_GLOBAL;
         reason = "INVALID_ARGUMENT";
     }
     RememberSessionMemoryResponse *response =
@@ -59,10 +61,9 @@ void operate_remember(Run *run)
     expected.content = text_of(trimmed);
     expected.created_at = expected.updated_at = run->now_ms;
     run_compare(run, "memory", &response->memory->base, &expected.base);
-    session->memories =
-        realloc(session->memories, (session->memory_count + 1) * sizeof(ModelMemory));
+    session->memories = realloc(session->memories, (session->memory_count + 1) * sizeof(Memory *));
     CHECK(session->memories);
-    session->memories[session->memory_count++].record = memory_copy(&expected);
+    session->memories[session->memory_count++] = memory_copy(&expected);
     memory_event(run, session, "memory.remembered", expected.id);
 }
 
@@ -74,7 +75,7 @@ void operate_forget(Run *run)
     Memory *memory = NULL;
     ModelSession *owner = run_chance(run, 90) ? pick.session : pick_live(run);
     if (owner && owner->memory_count) {
-        memory = owner->memories[run_below(run, owner->memory_count)].record;
+        memory = owner->memories[run_below(run, owner->memory_count)];
     }
     request.memory_id = memory ? memory->id : text_of("01HF7YAT000000000000000000");
     const char *reason = pick_refusal(&pick);
@@ -111,8 +112,8 @@ void operate_replace_todos(Run *run)
     }
     summary.total = count;
     summary.incomplete = count - summary.completed - summary.cancelled;
-    ReplaceSessionTodosResponse *response = RUN_CALL(
-        run, REPLACE_SESSION_TODOS, ReplaceSessionTodos, &request, pick_refusal(&pick));
+    ReplaceSessionTodosResponse *response =
+        RUN_CALL(run, REPLACE_SESSION_TODOS, ReplaceSessionTodos, &request, pick_refusal(&pick));
     if (!response) return;
     expected.session_id = text_of(pick.id);
     expected.items = request.items;
@@ -158,7 +159,8 @@ void operate_publish_event(Run *run)
 void operate_read_in_vain(Run *run)
 {
     SessionPick pick = {.reason = ""};
-    while (!*pick.reason) pick = pick_session(run);
+    while (!*pick.reason)
+        pick = pick_session(run);
     char *id = text_of(pick.id);
     switch (run_below(run, 8)) {
     case 0: {
@@ -229,12 +231,8 @@ void operate_list_events_in_vain(Run *run)
     const char *reason = "STORE_CHANGED";
     request.limit = 1;
     switch (run_below(run, 3)) {
-    case 0:
-        request.instance_id = text_of("another");
-        break;
-    case 1:
-        request.after_sequence = run->last_event_sequence + 1;
-        break;
+    case 0: request.instance_id = text_of("another"); break;
+    case 1: request.after_sequence = run->last_event_sequence + 1; break;
     default:
         if (oldest_event(run) < 2) return;
         request.after_sequence = oldest_event(run) - 2;
@@ -270,6 +268,4 @@ void operate_move_clock(Run *run)
 void operate_reopen(Run *run)
 {
     run_reopen(run);
-    // A purge that was pending goes on by itself.
-    run->is_purging = true;
 }

@@ -18,8 +18,6 @@ static const char *const ROLES[] = {"coder", "critic"};
 static const char *const SOURCES[] = {"pi", "hecate"};
 static const char *const JSONS[] = {"{}", "{\"a\":[1,2]}"};
 
-enum { LIVE_WANTED = 110 };
-
 static const Session *model_slug_holder(const Run *run, const char *slug, const ModelSession *self)
 {
     for (size_t i = 0; i < run->model.count; i++) {
@@ -47,8 +45,7 @@ static bool slug_is_refused(const Run *run, const char *slug, SlugPolicy policy,
     return *slug && policy == SLUG_POLICY_UNIQUE && model_slug_holder(run, slug, self);
 }
 
-// Checks the slug that a session got. "-2", "-3", … are tried until one is free; which of the free
-// ones is taken is left open, but not far off: the number below it is taken.
+// Checks the slug that a session got: with a suffix, any number from 2 on may be added.
 static void slug_check(Run *run, const char *got, const char *wanted, SlugPolicy policy,
                        const ModelSession *self)
 {
@@ -61,10 +58,8 @@ static void slug_check(Run *run, const char *got, const char *wanted, SlugPolicy
         run_differs(run, "the slug '%s' is not '%s' with a suffix", got, wanted);
     }
     unsigned number = (unsigned)strtoul(got + size + 1, NULL, 10);
-    char *below = run_text(run, "%s-%u", wanted, number - 1);
-    bool is_free = !model_slug_holder(run, got, self);
-    if (!is_free || number < 2 || (number > 2 && !model_slug_holder(run, below, self))) {
-        run_differs(run, "the suffix of slug '%s' is not the right one", got);
+    if (number < 2 || model_slug_holder(run, got, self)) {
+        run_differs(run, "the suffix of slug '%s' is not one that was free", got);
     }
 }
 
@@ -146,12 +141,8 @@ static void break_session(Run *run, NewSession *session, const char **reason)
     if (run_below(run, 30) != 0) return;
     *reason = "INVALID_ARGUMENT";
     switch (run_below(run, 4)) {
-    case 0:
-        session->project_dir = text_of("");
-        break;
-    case 1:
-        session->model = NULL;
-        break;
+    case 0: session->project_dir = text_of(""); break;
+    case 1: session->model = NULL; break;
     case 2:
         session->metadata_json = text_of("{'single':1}");
         *reason = "INVALID_JSON";
@@ -337,7 +328,9 @@ static void apply_field(Run *run, ModelSession *session, const UpdateSessionRequ
     case SESSION_FIELD_EXECUTION: record_set(&record->execution, request->execution); break;
     case SESSION_FIELD_ACCOUNT_ID: record_set(&record->account_id, request->account_id); break;
     case SESSION_FIELD_PROJECT_ID: record_set(&record->project_id, request->project_id); break;
-    case SESSION_FIELD_WORKSPACE_ID: record_set(&record->workspace_id, request->workspace_id); break;
+    case SESSION_FIELD_WORKSPACE_ID:
+        record_set(&record->workspace_id, request->workspace_id);
+        break;
     case SESSION_FIELD_METADATA_JSON:
         record_set(&record->metadata_json, request->metadata_json);
         break;
@@ -360,8 +353,10 @@ static void fill_update(Run *run, UpdateSessionRequest *request)
 {
     request->title = text_of(CONTENT_PICK(run, TITLES));
     request->status = (SessionStatus)run_below(run, 4);
-    request->status_until =
-        run_chance(run, 50) ? 0 : run->now_ms + (int64_t)run_below(run, 20000) - 10000;
+    if (run_chance(run, 60)) {
+        request->status_until = run->now_ms;
+        if (run_chance(run, 70)) request->status_until += (int64_t)run_below(run, 20000) - 10000;
+    }
     request->system_prompt = content_text(run);
     request->user_name = text_of(CONTENT_PICK(run, NAMES));
     request->model = run_chance(run, 90) ? content_model(run) : NULL;
@@ -412,7 +407,8 @@ void operate_update_session(Run *run)
     UpdateSessionResponse *response =
         RUN_CALL(run, UPDATE_SESSION, UpdateSession, &request, reason);
     if (!response) return;
-    for (size_t i = 0; i < request.n_mask; i++) apply_field(run, pick.session, &request, mask[i]);
+    for (size_t i = 0; i < request.n_mask; i++)
+        apply_field(run, pick.session, &request, mask[i]);
     pick.session->record->updated_at = run->now_ms;
     run_event(run, pick.session, pick.id, "session.updated");
     run_compare_session(run, response->session, pick.session, /* is_brief= */ true);

@@ -5,7 +5,8 @@
 ModelSession *pick_live(Run *run)
 {
     size_t live = 0;
-    for (size_t i = 0; i < run->model.count; i++) live += !run->model.sessions[i]->is_tombstone;
+    for (size_t i = 0; i < run->model.count; i++)
+        live += !run->model.sessions[i]->is_tombstone;
     if (live == 0) return NULL;
     size_t index = run_below(run, live);
     for (size_t i = 0;; i++) {
@@ -44,8 +45,7 @@ static SessionPick pick_wrong_session(Run *run)
         pick.id = "";
         pick.reason = "INVALID_ARGUMENT";
         break;
-    default:
-        break;
+    default: break;
     }
     return pick;
 }
@@ -85,8 +85,7 @@ static EntryPick pick_wrong_entry(Run *run)
         pick.id = "01hf7yat000000000000000000"; // lower case
         pick.reason = "INVALID_ARGUMENT";
         break;
-    default:
-        break;
+    default: break;
     }
     return pick;
 }
@@ -96,7 +95,8 @@ static Entry *pick_from_history(Run *run, ModelSession *session)
 {
     Entry *entry = session->head;
     uint64_t steps = run_chance(run, 98) ? run_below(run, 4) : run_below(run, 200);
-    while (entry && steps-- > 0 && entry->parent) entry = entry->parent;
+    while (entry && steps-- > 0 && entry->parent)
+        entry = entry->parent;
     return entry;
 }
 
@@ -110,7 +110,8 @@ EntryPick pick_entry(Run *run, ModelSession *session)
         size_t count = session->entry_count;
         size_t back = run_below(run, count > 12 && run_chance(run, 95) ? 12 : count);
         entry = session->entries[count - 1 - back];
-    } else if (die < 95 && run->model.count) { // anyone's, a tombstone's too; at times an ancestor's
+    } else if (die < 95 &&
+               run->model.count) { // anyone's, a tombstone's too; at times an ancestor's
         ModelSession *other = run->model.sessions[run_below(run, run->model.count)];
         if (session && session->read_count && die < 90) {
             other = session->reads[run_below(run, session->read_count)].session;

@@ -96,8 +96,10 @@ void run_close(Run *run)
     engine_stop(run);
     run_forget(run);
     model_free(&run->model);
-    for (size_t i = 0; i < REPLAY_COUNT; i++) replay_free(&run->replays[i]);
-    for (size_t i = 0; i < run->event_count; i++) free(run->events[i].totals);
+    for (size_t i = 0; i < REPLAY_COUNT; i++)
+        replay_free(&run->replays[i]);
+    for (size_t i = 0; i < run->event_count; i++)
+        free(run->events[i].totals);
     free(run->events);
     free(run->responses);
     free(run->pages.entries);
@@ -221,7 +223,8 @@ static ProtobufCMessage *send(Run *run, RunMethod method, const ProtobufCMessage
     return response;
 }
 
-ProtobufCMessage *run_call(Run *run, RunMethod method, ProtobufCMessage *request, const char *reason)
+ProtobufCMessage *run_call(Run *run, RunMethod method, ProtobufCMessage *request,
+                           const char *reason)
 {
     run->operation_id[0] = '\0';
     if (!ROWS[method].is_write || run_below(run, 8) != 0) {
@@ -269,9 +272,7 @@ static void replay_compare_memory(Run *run, const Memory *actual, const Memory *
     bare.session_id = first->session_id;
     ModelSession *session = model_session(&run->model, first->session_id);
     for (size_t i = 0; session && i < session->memory_count; i++) {
-        if (strcmp(session->memories[i].record->id, first->id) == 0) {
-            expected = session->memories[i].record;
-        }
+        if (strcmp(session->memories[i]->id, first->id) == 0) expected = session->memories[i];
     }
     // The memories of a purged session go in the background.
     if (session || !*actual->content) {
@@ -321,7 +322,8 @@ void run_replay(Run *run)
 {
     Replay *replay = replay_pick(run);
     if (!replay) return;
-    ProtobufCMessage *response = send(run, replay->method, replay->request, replay->operation_id, "");
+    ProtobufCMessage *response =
+        send(run, replay->method, replay->request, replay->operation_id, "");
     ProtobufCMessage *record = record_of(response);
     if (record) {
         replay_compare_record(run, record, record_of(replay->response));
@@ -410,12 +412,14 @@ void run_report(Run *run, bool is_complete)
         if (distinct > owners) owners = distinct;
         tombstones += session->is_tombstone;
     }
-    printf("at the end %zu entries, the longest log %zu, the longest history %zu, of %zu sessions at "
-           "most; %zu tombstones\n",
-           entries, log, history, owners, tombstones);
+    printf(
+        "at the end %zu entries, the longest log %zu, the longest history %zu, of %zu sessions at "
+        "most; %zu tombstones\n",
+        entries, log, history, owners, tombstones);
     for (size_t i = 0; i < RUN_METHOD_COUNT; i++) {
         printf("%10llu ok %8llu failed  %s\n", (unsigned long long)run->method_successes[i],
-               (unsigned long long)(run->method_counts[i] - run->method_successes[i]), ROWS[i].name);
+               (unsigned long long)(run->method_counts[i] - run->method_successes[i]),
+               ROWS[i].name);
     }
     for (size_t i = 0; i < REASON_COUNT_MAX; i++) {
         printf("%10llu %s\n", (unsigned long long)run->reason_counts[i], REASONS[i]);

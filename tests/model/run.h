@@ -100,7 +100,6 @@ typedef struct RunOptions {
     uint64_t seed;
     size_t operations;
     bool ends_on_difference; // the process, with exit code RUN_DIFFERS
-    bool is_quiet;
 } RunOptions;
 
 enum { RUN_DIFFERS = 99 };
@@ -113,7 +112,7 @@ typedef struct Run {
     Tine *tine;
     int64_t now_ms, latest_ms; // the clock, and the latest time it ever showed
     Random random;
-    Arena scratch; // of one step
+    Arena scratch;                // of one step
     ProtobufCMessage **responses; // of one step
     size_t response_count, response_capacity;
 
@@ -132,7 +131,7 @@ typedef struct Run {
 
     Replay replays[REPLAY_COUNT];
     size_t replay_count;
-    char operation_id[24]; // of the write that ran last; "" if it had none
+    char operation_id[24];        // of the write that ran last; "" if it had none
     char failed_operation_id[24]; // of a write that failed: free for the next
     OpenPages pages;
     ModelSession *favourites[8]; // most writes go to these; replaced now and then
@@ -153,8 +152,7 @@ void run_reopen(Run *run);
 // Runs the whole: operations and comparisons.
 void run_all(Run *run);
 
-// Prints how often each call was made and each reason seen. With `is_complete` demanded, none may be
-// missing.
+// Prints how often each call was made and each reason seen. `is_complete`: none may be missing.
 void run_report(Run *run, bool is_complete);
 
 // Ends the test with what is known of the place.
@@ -167,7 +165,8 @@ __attribute__((noreturn)) void run_differs(Run *run, const char *format, ...)
 
 // Makes a call that must end with this reason ("": succeed). The response, NULL after a failure,
 // lives until run_forget.
-ProtobufCMessage *run_call(Run *run, RunMethod method, ProtobufCMessage *request, const char *reason);
+ProtobufCMessage *run_call(Run *run, RunMethod method, ProtobufCMessage *request,
+                           const char *reason);
 #define RUN_CALL(run, NAME, Name, request, reason)                                                 \
     ((Name##Response *)run_call((run), RUN_##NAME, &(request)->base, (reason)))
 void run_forget(Run *run);

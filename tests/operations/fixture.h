@@ -22,8 +22,8 @@ typedef struct Fixture {
     struct FixtureMemory *memory;
 } Fixture;
 
-// Opens an ephemeral store whose clock stands still at 1 700 000 000 000 ms. On the heap, because the
-// engine's clock points into it.
+// Opens an ephemeral store whose clock stands still at 1 700 000 000 000 ms. On the heap, because
+// the engine's clock points into it.
 Fixture *fixture_open(void);
 
 // The same, with one PRIMARY session; its id is in `*out_session`.

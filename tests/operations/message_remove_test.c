@@ -389,7 +389,8 @@ TEST(delete_recomputes_the_previews_over_large_messages_without_text)
         .data = {size, (uint8_t *)filled(f, 'i', size)},
     };
     Part part = {.kind_case = PART__KIND_IMAGE, .image = &image};
-    for (int i = 0; i < 6; i++) part_ok(f, session, &part);
+    for (int i = 0; i < 6; i++)
+        part_ok(f, session, &part);
     const char *last = append_ok(f, session, ROLE_USER, "last");
     message_delete_ok(f, last);
     CHECK_STR(get_ok(f, session)->last_user_message, "first");

@@ -301,6 +301,25 @@ TEST(last_active_order_follows_appends)
     CHECK_STR(listed_slugs(f, active), "b a c");
 }
 
+TEST(an_import_of_old_entries_is_old_although_its_session_is_new)
+{
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    const char *slugs[] = {"live", "imported"};
+    const char *ids[2];
+    for (int i = 0; i < 2; i++) {
+        NewSession wanted = new_session();
+        wanted.slug = CHARS(slugs[i]);
+        ids[i] = create_ok(f, &wanted)->id;
+        NewMessage *message = text_message(f, ROLE_USER, "m");
+        message->created_at = i == 0 ? f->now_ms - 10 : 1000;
+        CALL_OK(f, append_message, AppendMessage,
+                {.session_id = CHARS(ids[i]), .message = message});
+    }
+    ListSessionsRequest active = {.order = SESSION_ORDER_LAST_ACTIVE};
+    CHECK_STR(listed_slugs(f, active), "live imported");
+    CHECK_EQ(get_ok(f, ids[1])->last_active_at, 1000);
+}
+
 TEST(last_active_is_the_greatest_created_at_whatever_order_it_comes_in)
 {
     CLEANUP(fixture_close) Fixture *f = fixture_open();

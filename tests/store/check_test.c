@@ -75,7 +75,8 @@ TEST(a_fork_and_what_it_read_may_be_purged_at_once)
     Ulid source = primary_session(f);
     append_text(f, source, ROLE_USER, "one");
     Ulid fork = fork_session(f, source, (ForkPoint){.kind = FORK_AT_HEAD});
-    for (int i = 0; i < 600; i++) append_text(f, fork, ROLE_USER, "turn");
+    for (int i = 0; i < 600; i++)
+        append_text(f, fork, ROLE_USER, "turn");
     bool is_kept, more = true;
     STEP(f, purge_session(txn, fork, /* keep_for_forks= */ false, &is_kept));
     STEP(f, purge_session(txn, source, /* keep_for_forks= */ false, &is_kept));
