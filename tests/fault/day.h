@@ -10,7 +10,7 @@
 typedef struct Day {
     Engine *engine;
     EngineOptions options; // of each open
-    int64_t now_ms;
+    _Atomic int64_t now_ms;
     IdText root, agent, fork, other, source, source_fork;
     IdText first, answer, tool, large, memory, source_message;
 } Day;

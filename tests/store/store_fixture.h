@@ -11,7 +11,7 @@
 typedef struct StoreFixture {
     Store *store;
     StoreOptions options; // of the next open
-    int64_t now_ms;       // the clock's reading; it moves when a test moves it
+    _Atomic int64_t now_ms;       // the clock's reading; it moves when a test moves it
     Arena arena;          // holds what the steps made, until the fixture is closed
     Txn txn;              // between step_begin and step_end
 } StoreFixture;
