@@ -3,7 +3,7 @@
 // LMDB has three traps here, all of them silent. A second open of the same file in one process
 // drops the first one's locks: a registry refuses it. A child of fork shares its parent's locks and
 // reader slots: a generation counter keeps it out. And a map that is too small fails writes on a
-// disk with room: the map is sized from the disk. (docs: engineering notes 4.1, 4.2.)
+// disk with room: the map is sized from the disk.
 
 #include <assert.h>
 #include <errno.h>
