@@ -8,6 +8,7 @@ help: ## Show this list
 
 deps: ## Install the packages that building and testing need
 	@scripts/install-deps
+	@scripts/fetch-nng
 
 build: deps ## Build everything, optimised, into build/release
 	@cmake --preset release

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/log_json.h"
 #include "base/utf8.h"
 
 // One byte over the limit, so that a cut can see whether it falls inside a code point, and a NUL.
@@ -28,16 +29,23 @@ static const char *const LEVEL_NAMES[] = {
 
 static atomic_int log_level = LOG_WARNING;
 static atomic_int log_file_descriptor = STDERR_FILENO;
+static atomic_int log_format = LOG_TEXT;
 
 static void line_add_time(LogLine *line);
 static void line_add(LogLine *line, const char *format, ...) PRINTF_LIKE(2, 3);
 static void line_add_list(LogLine *line, const char *format, va_list arguments);
 static void line_end(LogLine *line);
+static void line_write(const char *text, size_t size);
 
 void log_configure(LogLevel level, int file_descriptor)
 {
     atomic_store(&log_file_descriptor, file_descriptor);
     atomic_store(&log_level, (int)level);
+}
+
+void log_set_format(LogFormat format)
+{
+    atomic_store(&log_format, (int)format);
 }
 
 void log_write(LogLevel level, const char *message, const char *fields_format, ...)
@@ -58,10 +66,22 @@ void log_write(LogLevel level, const char *message, const char *fields_format, .
     }
     line_end(&line);
 
-    // A log that cannot be written has nowhere to say so.
-    ssize_t written = write(atomic_load(&log_file_descriptor), line.text, line.size);
-    (void)written;
+    if (atomic_load(&log_format) == LOG_JSON) {
+        char json[LOG_JSON_BYTES(LOG_LINE_BYTES_MAX)];
+        size_t size = log_json(slice(line.text, line.size - 1), json);
+        json[size++] = '\n';
+        line_write(json, size);
+    } else {
+        line_write(line.text, line.size);
+    }
     errno = errno_before;
+}
+
+static void line_write(const char *text, size_t size)
+{
+    // A log that cannot be written has nowhere to say so.
+    ssize_t written = write(atomic_load(&log_file_descriptor), text, size);
+    (void)written;
 }
 
 static void line_add_time(LogLine *line)

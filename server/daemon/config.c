@@ -1,0 +1,341 @@
+// The configuration: one table of options, each with how its value is read and where it goes.
+
+#include "daemon/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef enum OptionKind {
+    OPTION_FLAG,     // takes no value
+    OPTION_TEXT,     // up to `max` - 1 bytes
+    OPTION_NUMBER,   // `min` to `max`
+    OPTION_DURATION, // likewise, in milliseconds
+    OPTION_CHOICE,   // one of `choices`, its index
+} OptionKind;
+
+typedef struct Option {
+    const char *name;
+    OptionKind kind;
+    size_t offset; // in Config
+    uint64_t min, max;
+    const char *const *choices;
+    const char *value_name, *help;
+} Option;
+
+static const char *const LEVELS[] = {"debug", "info", "warning", "error", "off", NULL};
+static const char *const FORMATS[] = {"text", "json", NULL};
+
+#define AGE_MS_MAX (UINT64_C(100) * 365 * 24 * 3600 * 1000)
+#define AT(field) offsetof(Config, field)
+#define TEXT(field) OPTION_TEXT, AT(field), 0, sizeof(((Config *)NULL)->field), NULL
+
+static const Option OPTIONS[] = {
+    {"data", TEXT(data), "DIRECTORY", "where the store is; $XDG_DATA_HOME/tine"},
+    {"socket", TEXT(socket), "PATH", "where to listen; $XDG_RUNTIME_DIR/tine/tine.sock"},
+    {"listen", TEXT(listen), "URL", "listen on tcp://127.0.0.1:PORT too; needs --token-file"},
+    {"token-file", TEXT(token_file), "FILE", "what callers over tcp must know; mode 0600"},
+    {"ephemeral", OPTION_FLAG, AT(is_ephemeral), 0, 0, NULL, NULL,
+     "keep nothing: a store in memory, gone with the process"},
+    {"max-fork-depth", OPTION_NUMBER, AT(fork_depth_max), 0, FORK_DEPTH_OPTION_MAX, NULL, "N",
+     "ancestors that a fork may read; 0: no limit"},
+    {"events-max", OPTION_NUMBER, AT(event_count_max), 1, INT64_MAX, NULL, "N",
+     "events that are kept; 1000000"},
+    {"events-age", OPTION_DURATION, AT(event_age_ms_max), 1, AGE_MS_MAX, NULL, "TIME",
+     "how long events are kept; 7d"},
+    {"operations-age", OPTION_DURATION, AT(operation_age_ms_max), 1, AGE_MS_MAX, NULL, "TIME",
+     "how long operation ids are kept; 24h"},
+    {"idle-exit", OPTION_DURATION, AT(idle_exit_ms), 0, AGE_MS_MAX, NULL, "TIME",
+     "leave after so long without a client; 0: never"},
+    {"log-level", OPTION_CHOICE, AT(log_level), 0, 0, LEVELS, "LEVEL",
+     "debug, info, warning, error or off; info"},
+    {"log-format", OPTION_CHOICE, AT(log_format), 0, 0, FORMATS, "FORMAT", "text or json; text"},
+    {"log-file", TEXT(log_file), "FILE", "instead of standard error; SIGHUP opens it anew"},
+};
+
+enum { OPTION_COUNT = sizeof(OPTIONS) / sizeof(*OPTIONS), NAME_BYTES_MAX = 32 };
+
+// Reads a whole number; `*out_rest` is what follows it.
+static bool read_number(const char *text, uint64_t *out, const char **out_rest)
+{
+    if (!isdigit((unsigned char)*text)) return false;
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    *out_rest = end;
+    return errno == 0;
+}
+
+static bool read_duration(const char *text, uint64_t *out_ms)
+{
+    static const struct {
+        const char *name;
+        uint64_t ms;
+    } UNITS[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    const char *unit;
+    if (!read_number(text, out_ms, &unit)) return false;
+    if (*out_ms == 0 && !*unit) return true;
+    for (size_t i = 0; i < sizeof(UNITS) / sizeof(*UNITS); i++) {
+        if (strcmp(unit, UNITS[i].name) != 0) continue;
+        if (*out_ms > UINT64_MAX / UNITS[i].ms) return false;
+        *out_ms *= UNITS[i].ms;
+        return true;
+    }
+    return false;
+}
+
+static bool read_choice(const char *text, const char *const *choices, int *out)
+{
+    for (int i = 0; choices[i]; i++) {
+        if (strcmp(text, choices[i]) != 0) continue;
+        *out = i;
+        return true;
+    }
+    return false;
+}
+
+// Sets an option. `said_as` is how the user named it.
+static Error set_option(Config *config, const Option *option, const char *said_as,
+                        const char *value, ErrorDetail *detail)
+{
+    void *place = (char *)config + option->offset;
+    uint64_t number = 0;
+    const char *rest = "";
+    switch (option->kind) {
+    case OPTION_FLAG: *(bool *)place = strcmp(value, "0") != 0; return ERROR_NONE;
+    case OPTION_TEXT:
+        if (*value && strlen(value) < option->max) {
+            memcpy(place, value, strlen(value) + 1);
+            return ERROR_NONE;
+        }
+        return error_say(detail, ERROR_INVALID_ARGUMENT, "%s: 1 to %llu bytes", said_as,
+                         (unsigned long long)option->max - 1);
+    case OPTION_NUMBER:
+    case OPTION_DURATION:
+        if (option->kind == OPTION_NUMBER ? read_number(value, &number, &rest) && !*rest
+                                          : read_duration(value, &number)) {
+            if (number >= option->min && number <= option->max) {
+                *(uint64_t *)place = number;
+                return ERROR_NONE;
+            }
+        }
+        if (option->kind == OPTION_NUMBER) {
+            return error_say(detail, ERROR_INVALID_ARGUMENT,
+                             "%s: '%s' is not a number from %llu to %llu", said_as, value,
+                             (unsigned long long)option->min, (unsigned long long)option->max);
+        }
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "%s: '%s' is not a time like 500ms, 90s, 30m, 24h or 7d", said_as, value);
+    case OPTION_CHOICE:
+        if (read_choice(value, option->choices, place)) return ERROR_NONE;
+        return error_say(detail, ERROR_INVALID_ARGUMENT, "%s: '%s' is not one of: %s", said_as,
+                         value, option->help);
+    }
+    return ERROR_INVALID_ARGUMENT;
+}
+
+static Error read_environment(Config *config, ErrorDetail *detail)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        char name[NAME_BYTES_MAX + 8];
+        int size = snprintf(name, sizeof(name), "TINE_%s", OPTIONS[i].name);
+        for (int j = 0; j < size; j++) {
+            name[j] = name[j] == '-' ? '_' : (char)toupper((unsigned char)name[j]);
+        }
+        const char *value = getenv(name);
+        if (!value || !*value) continue;
+        Error error = set_option(config, &OPTIONS[i], name, value, detail);
+        if (error) return error;
+    }
+    return ERROR_NONE;
+}
+
+static const Option *option_find(const char *name, size_t size)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        if (strlen(OPTIONS[i].name) == size && memcmp(OPTIONS[i].name, name, size) == 0) {
+            return &OPTIONS[i];
+        }
+    }
+    return NULL;
+}
+
+static bool read_action(const char *argument, Config *config)
+{
+    if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
+        config->action = CONFIG_HELP;
+    } else if (strcmp(argument, "--version") == 0) {
+        config->action = CONFIG_VERSION;
+    } else if (strcmp(argument, "--check-config") == 0) {
+        if (config->action == CONFIG_RUN) config->action = CONFIG_CHECK;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static Error read_flags(int argument_count, char **arguments, Config *config, ErrorDetail *detail)
+{
+    for (int i = 1; i < argument_count; i++) {
+        const char *argument = arguments[i];
+        if (read_action(argument, config)) continue;
+        size_t size = strcspn(argument, "=");
+        const Option *option =
+            strncmp(argument, "--", 2) == 0 ? option_find(argument + 2, size - 2) : NULL;
+        if (!option) {
+            return error_say(detail, ERROR_INVALID_ARGUMENT,
+                             "there is no option '%s'; see tined --help", argument);
+        }
+        const char *value = argument[size] ? argument + size + 1 : NULL;
+        if (option->kind == OPTION_FLAG && value) {
+            return error_say(detail, ERROR_INVALID_ARGUMENT, "--%s takes no value", option->name);
+        }
+        if (option->kind == OPTION_FLAG) value = "1";
+        if (!value && i + 1 < argument_count) value = arguments[++i];
+        if (!value) {
+            return error_say(detail, ERROR_INVALID_ARGUMENT, "--%s needs a value: %s", option->name,
+                             option->value_name);
+        }
+        char name[NAME_BYTES_MAX + 8];
+        snprintf(name, sizeof(name), "--%s", option->name);
+        Error error = set_option(config, option, name, value, detail);
+        if (error) return error;
+    }
+    return ERROR_NONE;
+}
+
+// Only loopback: there is no TLS, and the token travels as it is.
+static Error check_listen(const Config *config, ErrorDetail *detail)
+{
+    static const char *const HOSTS[] = {"127.0.0.1:", "[::1]:", "localhost:"};
+    const char *rest = NULL;
+    for (size_t i = 0; i < sizeof(HOSTS) / sizeof(*HOSTS); i++) {
+        size_t size = strlen(HOSTS[i]);
+        if (strncmp(config->listen, "tcp://", 6) == 0 &&
+            strncmp(config->listen + 6, HOSTS[i], size) == 0) {
+            rest = config->listen + 6 + size;
+        }
+    }
+    uint64_t port = 0;
+    if (!rest || !read_number(rest, &port, &rest) || *rest || port > UINT16_MAX) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "--listen: '%s' is not tcp://127.0.0.1:PORT (or [::1], or localhost)",
+                         config->listen);
+    }
+    if (*config->token_file) return ERROR_NONE;
+    return error_say(detail, ERROR_INVALID_ARGUMENT,
+                     "--listen needs --token-file: any user of this host can connect to a port");
+}
+
+static Error read_token(Config *config, ErrorDetail *detail)
+{
+    const char *path = config->token_file;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat found;
+    if (descriptor < 0 || fstat(descriptor, &found) != 0) {
+        Error error = error_say(detail, ERROR_INVALID_ARGUMENT, "--token-file: cannot read %s: %s",
+                                path, strerror(errno));
+        if (descriptor >= 0) close(descriptor);
+        return error;
+    }
+    ssize_t size = read(descriptor, config->token, sizeof(config->token));
+    close(descriptor);
+    if (!S_ISREG(found.st_mode) || (found.st_mode & 077) != 0) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "--token-file: %s must be a file that only its owner can read (chmod 600)",
+                         path);
+    }
+    while (size > 0 && isspace((unsigned char)config->token[size - 1])) size--;
+    if (size < TOKEN_BYTES_MIN || size > TOKEN_BYTES_MAX) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "--token-file: the token in %s must have %d to %d bytes", path,
+                         TOKEN_BYTES_MIN, TOKEN_BYTES_MAX);
+    }
+    config->token[size] = '\0';
+    return ERROR_NONE;
+}
+
+static Error complete(Config *config, ErrorDetail *detail)
+{
+    Error error = ERROR_NONE;
+    if (config->is_ephemeral && *config->data) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "--ephemeral and --data: a store is either kept or not");
+    }
+    if (!config->is_ephemeral && !*config->data) {
+        error = path_data_default(config->data, sizeof(config->data), detail);
+    }
+    if (!error && !*config->socket) {
+        error = path_socket_default(config->socket, sizeof(config->socket), detail);
+    }
+    char *const paths[] = {config->data, config->socket, config->log_file, config->token_file};
+    for (size_t i = 0; !error && i < sizeof(paths) / sizeof(*paths); i++) {
+        if (*paths[i]) error = path_make_absolute(paths[i], PATH_BYTES_MAX, detail);
+    }
+    if (!error && strlen(config->socket) > SOCKET_PATH_BYTES_MAX) {
+        error = error_say(detail, ERROR_INVALID_ARGUMENT,
+                          "--socket: %s has %zu bytes; a socket's path may have %d", config->socket,
+                          strlen(config->socket), SOCKET_PATH_BYTES_MAX);
+    }
+    if (!error && *config->listen) error = check_listen(config, detail);
+    if (!error && *config->token_file) error = read_token(config, detail);
+    return error;
+}
+
+Error config_read(int argument_count, char **arguments, ErrorDetail *detail, Config *out)
+{
+    *out = (Config){
+        .event_count_max = EVENT_COUNT_DEFAULT,
+        .event_age_ms_max = EVENT_AGE_MS_DEFAULT,
+        .operation_age_ms_max = OPERATION_AGE_MS_DEFAULT,
+        .log_level = LOG_INFO,
+        .log_format = LOG_TEXT,
+    };
+    Error error = read_flags(argument_count, arguments, out, detail);
+    if (error || out->action == CONFIG_HELP || out->action == CONFIG_VERSION) return error;
+    // Once more, behind the environment: a flag wins.
+    error = read_environment(out, detail);
+    if (!error) error = read_flags(argument_count, arguments, out, detail);
+    return error ? error : complete(out, detail);
+}
+
+void config_print(const Config *config)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const Option *option = &OPTIONS[i];
+        const void *place = (const char *)config + option->offset;
+        printf("%s=", option->name);
+        switch (option->kind) {
+        case OPTION_FLAG: puts(*(const bool *)place ? "1" : "0"); break;
+        case OPTION_TEXT: puts(place); break;
+        case OPTION_NUMBER: printf("%llu\n", *(const unsigned long long *)place); break;
+        case OPTION_DURATION: printf("%llums\n", *(const unsigned long long *)place); break;
+        case OPTION_CHOICE: puts(option->choices[*(const int *)place]); break;
+        }
+    }
+}
+
+void config_print_help(void)
+{
+    puts("tined: keeps the conversations of the AI agents on this host.\n\n"
+         "    tined [OPTION…]\n");
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        char name[NAME_BYTES_MAX + NAME_BYTES_MAX];
+        const char *value = OPTIONS[i].value_name;
+        snprintf(name, sizeof(name), "--%s%s%s", OPTIONS[i].name, value ? " " : "",
+                 value ? value : "");
+        printf("  %-24s %s\n", name, OPTIONS[i].help);
+    }
+    puts("  --check-config           say what would be done, and do nothing\n"
+         "  --version\n"
+         "  --help\n\n"
+         "Each option is an environment variable too: --log-level is TINE_LOG_LEVEL.\n"
+         "A flag wins.\n\n"
+         "Exit codes: 0 it was told to stop, 1 it cannot run, 2 wrong usage, 3 the store or the\n"
+         "socket is in use, 4 the store failed.");
+}

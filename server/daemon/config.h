@@ -1,0 +1,40 @@
+// The configuration of tined: flags, and the same as environment variables (--log-level is
+// TINE_LOG_LEVEL). A flag wins over its variable.
+
+#pragma once
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "daemon/paths.h"
+
+typedef enum ConfigAction {
+    CONFIG_RUN,
+    CONFIG_CHECK, // say what would be run
+    CONFIG_VERSION,
+    CONFIG_HELP,
+} ConfigAction;
+
+typedef struct Config {
+    ConfigAction action;
+    char data[PATH_BYTES_MAX];
+    char socket[PATH_BYTES_MAX];
+    char listen[STRING_BYTES_MAX];   // the tcp URL; "": none
+    char token_file[PATH_BYTES_MAX]; // "": none
+    char token[TOKEN_BYTES_MAX + 1]; // its content
+    bool is_ephemeral;
+    uint64_t fork_depth_max; // 0: no limit
+    uint64_t event_count_max;
+    int64_t event_age_ms_max, operation_age_ms_max;
+    int64_t idle_exit_ms; // 0: never
+    int log_level;        // LogLevel
+    int log_format;       // LogFormat
+    char log_file[PATH_BYTES_MAX]; // "": standard error
+} Config;
+
+// Reads flags and environment, and the token. ERROR_INVALID_ARGUMENT: `detail` says which is wrong
+// and why. Touches nothing.
+MUST_USE Error config_read(int argument_count, char **arguments, ErrorDetail *detail, Config *out);
+
+// Writes to standard output.
+void config_print(const Config *config);
+void config_print_help(void);

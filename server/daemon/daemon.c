@@ -1,0 +1,281 @@
+// The daemon. What it takes, it takes in this order, and gives back in the other: the lock of its
+// socket's path, the store (with the lock of its directory), the sockets. So a second daemon stops
+// at the first lock, before it has touched anything.
+
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/lock.h"
+#include "daemon/notify.h"
+#include "daemon/signals.h"
+#include "transport/transport.h"
+
+enum {
+    TICK_MS = 15 * 1000, // dead readers are cleared so often
+    DRAIN_MS = 5 * 1000,
+    REFUSE_MS = 1000, // to send what was refused after that
+    DESCRIPTORS_MAX = 65536,
+    DESCRIPTORS_RESERVED = 64, // for the store, the log, connections that are refused
+    LOG_MODE = 0600,
+};
+
+typedef struct Daemon {
+    const Config *config;
+    char data[PATH_BYTES_MAX];
+    int socket_lock; // -1: not held
+    int log;         // -1: standard error
+    size_t clients_max;
+    Engine *engine;       // owned
+    Transport *transport; // owned
+    ErrorDetail detail;
+    int64_t idle_since_ns;
+    uint64_t idle_requests; // as many had come by then
+    bool is_trimmed;
+} Daemon;
+
+static Error daemon_start(Daemon *daemon);
+static ExitCode daemon_serve(Daemon *daemon);
+static void daemon_stop(Daemon *daemon);
+
+static ExitCode exit_code_of(Error error)
+{
+    if (error == ERROR_UNAVAILABLE) return EXIT_CODE_IN_USE;
+    if (error == ERROR_CORRUPT || error == ERROR_CLOSED) return EXIT_CODE_STORE;
+    return EXIT_CODE_FAILED;
+}
+
+static ExitCode say_failure(Error error, const ErrorDetail *detail)
+{
+    fprintf(stderr, "tined: %s\n", detail->text[0] ? detail->text : error_text(error));
+    return exit_code_of(error);
+}
+
+ExitCode daemon_run(const Config *config)
+{
+    Daemon daemon = {.config = config, .socket_lock = -1, .log = -1};
+    Error error = daemon_start(&daemon);
+    ExitCode code = error ? say_failure(error, &daemon.detail) : daemon_serve(&daemon);
+    daemon_stop(&daemon);
+    return code;
+}
+
+static Error check_places(const Config *config, ErrorDetail *detail)
+{
+    char directory[PATH_BYTES_MAX];
+    path_directory_of(config->socket, directory, sizeof(directory));
+    Error error = path_check_directory(directory, detail);
+    if (!error && !config->is_ephemeral) error = path_check_directory(config->data, detail);
+    return error;
+}
+
+ExitCode daemon_check(const Config *config)
+{
+    ErrorDetail detail = {{0}};
+    Error error = check_places(config, &detail);
+    if (error) return say_failure(error, &detail);
+    config_print(config);
+    return EXIT_CODE_STOPPED;
+}
+
+static Error log_open(Daemon *daemon)
+{
+    const char *path = daemon->config->log_file;
+    log_set_format((LogFormat)daemon->config->log_format);
+    if (*path) {
+        int log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, LOG_MODE);
+        if (log < 0) {
+            return error_say(&daemon->detail, ERROR_IO, "--log-file: cannot open %s: %s", path,
+                             strerror(errno));
+        }
+        daemon->log = log;
+    }
+    log_configure((LogLevel)daemon->config->log_level, *path ? daemon->log : STDERR_FILENO);
+    return ERROR_NONE;
+}
+
+// Opens the log's file anew, in the place of the old one: other threads write to it meanwhile.
+static void log_reopen(Daemon *daemon)
+{
+    const char *path = daemon->config->log_file;
+    if (!*path) return;
+    int log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, LOG_MODE);
+    if (log < 0 || dup3(log, daemon->log, O_CLOEXEC) < 0) {
+        log_write(LOG_ERROR, "the log cannot be opened anew", "path=\"%s\" error=\"%s\"", path,
+                  strerror(errno));
+    }
+    if (log >= 0) close(log);
+    log_write(LOG_INFO, "log opened", NULL);
+}
+
+static void raise_descriptor_limit(Daemon *daemon)
+{
+    struct rlimit limit;
+    daemon->clients_max = CLIENTS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    rlim_t wanted = limit.rlim_max < DESCRIPTORS_MAX ? limit.rlim_max : DESCRIPTORS_MAX;
+    if (limit.rlim_cur < wanted) {
+        limit.rlim_cur = wanted;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) (void)getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    size_t room = limit.rlim_cur > 2 * DESCRIPTORS_RESERVED
+                      ? (size_t)limit.rlim_cur - DESCRIPTORS_RESERVED
+                      : DESCRIPTORS_RESERVED;
+    if (room < daemon->clients_max) daemon->clients_max = room;
+}
+
+static Error take_socket(Daemon *daemon)
+{
+    const char *path = daemon->config->socket;
+    char directory[PATH_BYTES_MAX], lock[PATH_BYTES_MAX + sizeof(".lock")];
+    path_directory_of(path, directory, sizeof(directory));
+    Error error = path_make_directory(directory, &daemon->detail);
+    if (!error) error = path_check_private(directory, &daemon->detail);
+    if (error) return error;
+    snprintf(lock, sizeof(lock), "%s.lock", path);
+    return lock_take(lock, &daemon->detail, &daemon->socket_lock);
+}
+
+static void on_store_failed(void *context)
+{
+    (void)context;
+    signals_wake(WAKE_FAILED);
+}
+
+static Error open_store(Daemon *daemon)
+{
+    const Config *config = daemon->config;
+    Error error = ERROR_NONE;
+    if (config->is_ephemeral) {
+        error = path_make_ephemeral(daemon->data, sizeof(daemon->data), &daemon->detail);
+    } else {
+        snprintf(daemon->data, sizeof(daemon->data), "%s", config->data);
+        error = path_make_directory(daemon->data, &daemon->detail);
+    }
+    if (error) return error;
+    EngineOptions options = {
+        .store =
+            {
+                .directory = daemon->data,
+                .is_ephemeral = config->is_ephemeral,
+                .fork_depth_max = (uint32_t)config->fork_depth_max,
+                .event_count_max = config->event_count_max,
+                .event_age_ms_max = config->event_age_ms_max,
+                .operation_age_ms_max = config->operation_age_ms_max,
+            },
+        .hooks = {.store_failed = on_store_failed, .context = daemon},
+    };
+    error = engine_open(&options, &daemon->detail, &daemon->engine);
+    // The store keeps its files open: they are gone with the process, however it ends.
+    if (config->is_ephemeral) path_remove_directory(daemon->data);
+    return error;
+}
+
+static Error open_sockets(Daemon *daemon)
+{
+    const Config *config = daemon->config;
+    TransportOptions options = {
+        .engine = daemon->engine,
+        .socket_path = config->socket,
+        .tcp_url = *config->listen ? config->listen : NULL,
+        .tcp_token = slice_of(config->token),
+        .clients_max = daemon->clients_max,
+    };
+    return transport_start(&options, &daemon->detail, &daemon->transport);
+}
+
+static Error daemon_start(Daemon *daemon)
+{
+    umask(077);
+    Error error = check_places(daemon->config, &daemon->detail);
+    if (!error) error = log_open(daemon);
+    if (!error) error = signals_start();
+    raise_descriptor_limit(daemon);
+    if (!error) error = take_socket(daemon);
+    if (!error) error = open_store(daemon);
+    if (!error) error = open_sockets(daemon);
+    if (error) return error;
+    log_write(LOG_INFO, "ready", "version=%s pid=%ld socket=\"%s\" data=\"%s\" listen=\"%s\"",
+              TINE_VERSION, (long)getpid(), daemon->config->socket,
+              daemon->config->is_ephemeral ? "" : daemon->data, daemon->config->listen);
+    notify_send("READY=1");
+    return ERROR_NONE;
+}
+
+// Whether nobody was there for as long as --idle-exit allows. Gives memory back on the way.
+static bool is_idle_too_long(Daemon *daemon)
+{
+    TransportStats stats;
+    transport_stats(daemon->transport, &stats);
+    int64_t now_ns = clock_monotonic_ns();
+    if (stats.requests != daemon->idle_requests) {
+        daemon->idle_requests = stats.requests;
+        daemon->idle_since_ns = now_ns;
+        daemon->is_trimmed = false;
+    } else if (!daemon->is_trimmed) {
+        transport_trim(daemon->transport);
+        malloc_trim(0);
+        daemon->is_trimmed = true;
+    }
+    if (stats.clients > 0) daemon->idle_since_ns = now_ns;
+    int64_t idle_exit_ms = daemon->config->idle_exit_ms;
+    return idle_exit_ms > 0 && now_ns - daemon->idle_since_ns >= idle_exit_ms * 1000000;
+}
+
+static ExitCode daemon_serve(Daemon *daemon)
+{
+    int64_t idle_exit_ms = daemon->config->idle_exit_ms;
+    int tick_ms = idle_exit_ms > 0 && idle_exit_ms < TICK_MS ? (int)idle_exit_ms : TICK_MS;
+    daemon->idle_since_ns = clock_monotonic_ns();
+    for (;;) {
+        switch (signals_wait(tick_ms)) {
+        case WAKE_STOP: return EXIT_CODE_STOPPED;
+        case WAKE_REOPEN: log_reopen(daemon); break;
+        case WAKE_FAILED: return EXIT_CODE_STORE;
+        case WAKE_TIMEOUT:
+            (void)kv_clear_dead_readers(store_kv(engine_store(daemon->engine)));
+            if (store_is_failed(engine_store(daemon->engine))) return EXIT_CODE_STORE;
+            if (is_idle_too_long(daemon)) {
+                log_write(LOG_INFO, "idle for long enough", NULL);
+                return EXIT_CODE_STOPPED;
+            }
+            break;
+        }
+    }
+}
+
+static void daemon_drain(Daemon *daemon)
+{
+    notify_send("STOPPING=1");
+    log_write(LOG_INFO, "stopping", NULL);
+    transport_stop_intake(daemon->transport);
+    engine_stop_waiting(daemon->engine);
+    int64_t until_ns = clock_monotonic_ns() + (int64_t)DRAIN_MS * 1000000;
+    if (transport_drain(daemon->transport, until_ns)) return;
+    engine_refuse_writes(daemon->engine);
+    if (!transport_drain(daemon->transport, until_ns + (int64_t)REFUSE_MS * 1000000)) {
+        log_write(LOG_WARNING, "some replies could not be sent", NULL);
+    }
+}
+
+static void daemon_stop(Daemon *daemon)
+{
+    bool is_ready = daemon->transport != NULL;
+    if (is_ready) {
+        daemon_drain(daemon);
+        transport_close(daemon->transport);
+    }
+    engine_close(daemon->engine);
+    transport_free(daemon->transport);
+    if (is_ready) log_write(LOG_INFO, "stopped", NULL);
+    if (daemon->socket_lock >= 0) close(daemon->socket_lock);
+}

@@ -1,0 +1,42 @@
+// Clients: the open connections, and what each of them has in flight.
+//
+// A request is *running* from its arrival until its reply is handed to the socket: at most
+// CLIENT_REQUESTS_MAX of a connection at once, one more is refused. A reply is *unsent* from then
+// on until the socket has taken it: a client that lets too many of them wait is cut off. The two are
+// counted apart because a client may have read its reply, and sent its next request, before the
+// socket tells us so.
+
+#pragma once
+
+#include "base/error.h"
+
+typedef struct Client Client;
+typedef struct Clients Clients;
+
+// ERROR_OUT_OF_MEMORY.
+MUST_USE Error clients_open(size_t count_max, Clients **out);
+
+// No request may be left. NULL is allowed.
+void clients_close(Clients *clients);
+
+// A connection comes. False: there are too many, or no memory.
+MUST_USE bool clients_add(Clients *clients, uint32_t pipe_id, bool needs_token);
+
+// It goes. A connection that was never added is ignored.
+void clients_remove(Clients *clients, uint32_t pipe_id);
+
+size_t clients_count(Clients *clients);
+
+// A request has come; what is returned is for the functions below and goes with client_sent. NULL:
+// the connection is gone. `*out_may_run` false: too many of its requests are running already.
+Client *clients_request(Clients *clients, uint32_t pipe_id, bool *out_may_run);
+
+bool client_needs_token(const Client *client);
+
+// The reply is about to be handed to the socket. `was_running` is what `*out_may_run` said. False:
+// too much is unsent, and the connection is to be closed.
+MUST_USE bool client_answered(Clients *clients, Client *client, bool was_running,
+                              size_t reply_bytes);
+
+// The socket has taken the reply, or failed to.
+void client_sent(Clients *clients, Client *client, size_t reply_bytes);

@@ -1,0 +1,438 @@
+// Contexts. Each is a machine of three states: it receives (a receive is pending on it), it is in
+// hand (its call runs, is queued or waits), it sends. The state changes in callbacks of NNG and in
+// the call's on_done; whoever causes a change touches the context no more, for the next state may
+// already have begun, or ended, on another thread.
+//
+// No context may be inside a call of NNG's when the socket is closed: NNG frees a context that was
+// closed meanwhile after it has told the closing thread that all are gone.
+//
+// The receive and the send have an aio each: NNG can end an operation with the timeout of the one
+// before it on the same aio.
+
+#include "transport/context.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "rpc/dispatch.h"
+#include "rpc/engine.h"
+
+typedef struct Context Context;
+
+struct Context {
+    Contexts *contexts;
+    nng_ctx ctx;
+    nng_aio *receive, *send; // owned
+    Context *next, *previous;
+
+    // Of the request in hand.
+    nng_msg *request; // owned; the call borrows from it
+    nng_pipe pipe;
+    Client *client;
+    bool may_run;
+    bool is_accepted; // counted in accepted_count
+    size_t reply_bytes;
+    Call *call; // owned
+};
+
+struct Contexts {
+    ContextsOptions options;
+    atomic_bool is_stopped; // nobody calls NNG any more, and the list stays as it is
+    atomic_size_t inside_count; // threads that call NNG
+
+    pthread_mutex_t mutex; // guards all below
+    pthread_cond_t drained; // or nobody is inside
+    Context *all;
+    size_t count, receiving_count;
+    size_t accepted_count; // requests that a drain waits for
+    uint64_t request_count;
+    bool is_refusing;
+    Call *kept; // calls that nobody needs now, newest first
+    size_t kept_count;
+};
+
+static Context *context_open(Contexts *contexts);
+static void context_receive(Context *context);
+static void on_received(void *argument);
+static void on_answered(Call *call);
+static void on_sent(void *argument);
+
+Error contexts_start(const ContextsOptions *options, Contexts **out)
+{
+    Contexts *contexts = calloc(1, sizeof(Contexts));
+    if (!contexts) return ERROR_OUT_OF_MEMORY;
+    contexts->options = *options;
+    pthread_mutex_init(&contexts->mutex, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&contexts->drained, &attributes);
+    pthread_condattr_destroy(&attributes);
+    *out = contexts;
+    for (size_t i = 0; i < CONTEXTS_READY; i++) {
+        Context *context = context_open(contexts);
+        if (!context) return ERROR_OUT_OF_MEMORY; // the caller closes what is open
+        context_receive(context);
+    }
+    return ERROR_NONE;
+}
+
+void contexts_refuse(Contexts *contexts)
+{
+    pthread_mutex_lock(&contexts->mutex);
+    contexts->is_refusing = true;
+    pthread_mutex_unlock(&contexts->mutex);
+}
+
+void contexts_stop(Contexts *contexts)
+{
+    pthread_mutex_lock(&contexts->mutex);
+    atomic_store(&contexts->is_stopped, true);
+    while (atomic_load(&contexts->inside_count) > 0) {
+        pthread_cond_wait(&contexts->drained, &contexts->mutex);
+    }
+    pthread_mutex_unlock(&contexts->mutex);
+}
+
+static void leave(Contexts *contexts)
+{
+    // Who stops looks at the count after it has set the flag; who leaves, at the flag after the
+    // count.
+    if (atomic_fetch_sub(&contexts->inside_count, 1) > 1) return;
+    if (!atomic_load(&contexts->is_stopped)) return;
+    pthread_mutex_lock(&contexts->mutex);
+    pthread_cond_broadcast(&contexts->drained);
+    pthread_mutex_unlock(&contexts->mutex);
+}
+
+// Around each call of NNG about a context. False: it is not to be made.
+static bool enter(Contexts *contexts)
+{
+    atomic_fetch_add(&contexts->inside_count, 1);
+    if (!atomic_load(&contexts->is_stopped)) return true;
+    leave(contexts);
+    return false;
+}
+
+bool contexts_drain(Contexts *contexts, int64_t until_ns)
+{
+    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+    int failed = 0;
+    pthread_mutex_lock(&contexts->mutex);
+    while (contexts->accepted_count > 0 && !failed) {
+        failed = pthread_cond_timedwait(&contexts->drained, &contexts->mutex, &until);
+    }
+    bool is_drained = contexts->accepted_count == 0;
+    pthread_mutex_unlock(&contexts->mutex);
+    return is_drained;
+}
+
+static void call_drop(Call *call)
+{
+    call_free(call);
+    free(call);
+}
+
+static void context_free(Context *context)
+{
+    if (context->request) nng_msg_free(context->request);
+    if (context->call) call_drop(context->call);
+    free(context);
+}
+
+void contexts_free(Contexts *contexts)
+{
+    if (!contexts) return;
+    while (contexts->all) {
+        Context *context = contexts->all;
+        contexts->all = context->next;
+        nng_aio_free(context->receive); // waits for its callback
+        nng_aio_free(context->send);
+        context_free(context);
+    }
+    contexts_trim(contexts);
+    pthread_cond_destroy(&contexts->drained);
+    pthread_mutex_destroy(&contexts->mutex);
+    free(contexts);
+}
+
+uint64_t contexts_request_count(Contexts *contexts)
+{
+    pthread_mutex_lock(&contexts->mutex);
+    uint64_t count = contexts->request_count;
+    pthread_mutex_unlock(&contexts->mutex);
+    return count;
+}
+
+void contexts_trim(Contexts *contexts)
+{
+    pthread_mutex_lock(&contexts->mutex);
+    Call *kept = contexts->kept;
+    contexts->kept = NULL;
+    contexts->kept_count = 0;
+    pthread_mutex_unlock(&contexts->mutex);
+    while (kept) {
+        Call *next = kept->next;
+        call_drop(kept);
+        kept = next;
+    }
+}
+
+// A call with the memory of the last one that ended, if there is one: it is still in the cache.
+static Call *call_take(Contexts *contexts)
+{
+    pthread_mutex_lock(&contexts->mutex);
+    Call *call = contexts->kept;
+    if (call) {
+        contexts->kept = call->next;
+        contexts->kept_count--;
+    }
+    pthread_mutex_unlock(&contexts->mutex);
+    if (!call) {
+        call = malloc(sizeof(Call));
+        if (!call) return NULL;
+        call_init(call);
+    }
+    call_reset(call);
+    return call;
+}
+
+static void call_give(Contexts *contexts, Call *call)
+{
+    pthread_mutex_lock(&contexts->mutex);
+    bool is_kept = contexts->kept_count < CALLS_KEPT_MAX;
+    if (is_kept) {
+        call->next = contexts->kept;
+        contexts->kept = call;
+        contexts->kept_count++;
+    }
+    pthread_mutex_unlock(&contexts->mutex);
+    if (!is_kept) call_drop(call);
+}
+
+// False: no more contexts are listed.
+static bool context_list(Context *context)
+{
+    Contexts *contexts = context->contexts;
+    pthread_mutex_lock(&contexts->mutex);
+    bool is_listed = !atomic_load(&contexts->is_stopped);
+    if (is_listed) {
+        context->next = contexts->all;
+        if (context->next) context->next->previous = context;
+        contexts->all = context;
+        contexts->count++;
+        contexts->receiving_count++;
+    }
+    pthread_mutex_unlock(&contexts->mutex);
+    return is_listed;
+}
+
+// Opens a context and lists it. NULL: no memory, or the socket is closed.
+static Context *context_open(Contexts *contexts)
+{
+    Context *context = calloc(1, sizeof(Context));
+    if (!context) return NULL;
+    context->contexts = contexts;
+    int failed = nng_aio_alloc(&context->receive, on_received, context);
+    if (!failed) failed = nng_aio_alloc(&context->send, on_sent, context);
+    if (!failed && enter(contexts)) {
+        bool is_open = nng_ctx_open(&context->ctx, contexts->options.socket) == 0;
+        bool is_listed = is_open && context_list(context);
+        if (is_open && !is_listed) nng_ctx_close(context->ctx);
+        leave(contexts);
+        if (is_listed) {
+            nng_aio_set_timeout(context->receive, NNG_DURATION_INFINITE);
+            nng_aio_set_timeout(context->send, SEND_TIMEOUT_MS);
+            return context;
+        }
+    }
+    nng_aio_free(context->send);
+    nng_aio_free(context->receive);
+    free(context);
+    return NULL;
+}
+
+// Begins a receive; the context is counted as receiving already.
+static void context_receive(Context *context)
+{
+    Contexts *contexts = context->contexts;
+    if (!enter(contexts)) return;
+    nng_ctx_recv(context->ctx, context->receive);
+    leave(contexts);
+}
+
+// Closes a context that does nothing, from a callback of its own.
+static void context_close(Context *context)
+{
+    Contexts *contexts = context->contexts;
+    if (enter(contexts)) {
+        nng_ctx_close(context->ctx);
+        leave(contexts);
+    }
+    nng_aio_reap(context->receive);
+    nng_aio_reap(context->send);
+    context_free(context);
+}
+
+// After its reply, or instead of one: the context receives again, or goes if enough others do.
+static void context_again(Context *context)
+{
+    Contexts *contexts = context->contexts;
+    pthread_mutex_lock(&contexts->mutex);
+    if (context->is_accepted && --contexts->accepted_count == 0) {
+        pthread_cond_broadcast(&contexts->drained);
+    }
+    context->is_accepted = false;
+    bool is_stopped = atomic_load(&contexts->is_stopped);
+    bool is_needed = contexts->receiving_count < CONTEXTS_READY;
+    if (is_needed) {
+        contexts->receiving_count++;
+    } else if (!is_stopped) {
+        if (context->next) context->next->previous = context->previous;
+        if (context->previous) context->previous->next = context->next;
+        if (contexts->all == context) contexts->all = context->next;
+        contexts->count--;
+    }
+    pthread_mutex_unlock(&contexts->mutex);
+    if (is_stopped) return;
+    if (is_needed) {
+        context_receive(context);
+    } else {
+        context_close(context);
+    }
+}
+
+// Counts a request that has come. Returns whether it is to be refused for the server stops.
+static bool count_request(Context *context)
+{
+    Contexts *contexts = context->contexts;
+    pthread_mutex_lock(&contexts->mutex);
+    contexts->request_count++;
+    contexts->receiving_count--;
+    bool is_refused = contexts->is_refusing;
+    if (!is_refused) contexts->accepted_count++;
+    context->is_accepted = !is_refused;
+    bool is_short =
+        contexts->receiving_count < CONTEXTS_READY / 2 && contexts->count < CONTEXTS_MAX;
+    pthread_mutex_unlock(&contexts->mutex);
+    // Should this fail there will be one the less until others are done.
+    Context *another = is_short ? context_open(contexts) : NULL;
+    if (another) context_receive(another);
+    return is_refused;
+}
+
+// Ends a request without a reply: its connection is gone, or must go.
+static void context_drop(Context *context, bool closes_pipe)
+{
+    if (closes_pipe) (void)nng_pipe_close(context->pipe);
+    nng_msg_free(context->request);
+    context->request = NULL;
+    context_again(context);
+}
+
+static void on_received(void *argument)
+{
+    Context *context = argument;
+    Contexts *contexts = context->contexts;
+    int failed = nng_aio_result(context->receive);
+    if (failed == NNG_ECLOSED || failed == NNG_ECANCELED) return; // the server stops
+    if (failed) {
+        context_receive(context);
+        return;
+    }
+    context->request = nng_aio_get_msg(context->receive);
+    context->pipe = nng_msg_get_pipe(context->request);
+    bool is_refused = count_request(context);
+    Call *call = call_take(contexts);
+    if (!call) {
+        context_drop(context, /* closes_pipe= */ true);
+        return;
+    }
+    uint32_t pipe_id = (uint32_t)nng_pipe_id(context->pipe);
+    context->client = clients_request(contexts->options.clients, pipe_id, &context->may_run);
+    if (!context->client) {
+        call_give(contexts, call);
+        context_drop(context, /* closes_pipe= */ false);
+        return;
+    }
+    context->call = call;
+    call->request = slice(nng_msg_body(context->request), nng_msg_len(context->request));
+    call->on_done = on_answered;
+    call->context = context;
+    call->token_wanted =
+        client_needs_token(context->client) ? contexts->options.token : (Slice){NULL, 0};
+    if (!context->may_run) {
+        dispatch_finish(call, ERROR_TOO_MANY_IN_FLIGHT);
+        on_answered(call);
+    } else if (is_refused) {
+        dispatch_finish(call, call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down"));
+        on_answered(call);
+    } else {
+        engine_submit(contexts->options.engine, call);
+    }
+}
+
+// Makes the reply's message and lets the request's go. NULL: no memory.
+static nng_msg *reply_of(Context *context)
+{
+    Slice bytes = buffer_slice(&context->call->reply);
+    nng_msg *reply;
+    if (bytes.size == 0 || nng_msg_alloc(&reply, bytes.size) != 0) return NULL;
+    memcpy(nng_msg_body(reply), bytes.bytes, bytes.size);
+    return reply;
+}
+
+static void on_answered(Call *call)
+{
+    Context *context = call->context;
+    Clients *clients = context->contexts->options.clients;
+    nng_msg *reply = reply_of(context);
+    context->call = NULL;
+    call_give(context->contexts, call);
+    context->reply_bytes = reply ? nng_msg_len(reply) : 0;
+    bool is_fine =
+        client_answered(clients, context->client, context->may_run, context->reply_bytes);
+    if (!reply || !is_fine) {
+        if (reply) {
+            log_write(LOG_WARNING, "connection closed: it does not read its replies", NULL);
+            nng_msg_free(reply);
+        }
+        client_sent(clients, context->client, context->reply_bytes);
+        context_drop(context, /* closes_pipe= */ true);
+        return;
+    }
+    nng_msg_free(context->request);
+    context->request = NULL;
+    Contexts *contexts = context->contexts;
+    if (enter(contexts)) {
+        nng_aio_set_msg(context->send, reply);
+        nng_ctx_send(context->ctx, context->send);
+        leave(contexts);
+    } else {
+        nng_msg_free(reply);
+        client_sent(clients, context->client, context->reply_bytes);
+        context_again(context);
+    }
+}
+
+static void on_sent(void *argument)
+{
+    Context *context = argument;
+    int failed = nng_aio_result(context->send);
+    if (failed) {
+        nng_msg_free(nng_aio_get_msg(context->send));
+        nng_aio_set_msg(context->send, NULL);
+    }
+    client_sent(context->contexts->options.clients, context->client, context->reply_bytes);
+    if (failed && failed != NNG_ECLOSED && failed != NNG_ECANCELED) {
+        // Its replies wait for it to read the ones before: it would hold contexts for ever.
+        log_write(LOG_WARNING, "connection closed: it does not read its replies", "error=\"%s\"",
+                  nng_strerror(failed));
+        (void)nng_pipe_close(context->pipe);
+    }
+    context_again(context);
+}

@@ -1,0 +1,72 @@
+// What the sockets of the transport and of the bus share.
+
+#include "transport/nng_setup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/log.h"
+
+enum { SOCKET_MODE = 0600 };
+
+void nng_setup(void)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (processors < TASK_THREADS_MIN) processors = TASK_THREADS_MIN;
+    if (processors > TASK_THREADS_MAX) processors = TASK_THREADS_MAX;
+    nng_init_set_parameter(NNG_INIT_NUM_TASK_THREADS, (uint64_t)processors);
+    nng_init_set_parameter(NNG_INIT_NUM_EXPIRE_THREADS, 1);
+    nng_init_set_parameter(NNG_INIT_NUM_POLLER_THREADS, 1);
+    nng_init_set_parameter(NNG_INIT_NUM_RESOLVER_THREADS, 1);
+}
+
+Error nng_say(ErrorDetail *detail, const char *what, int failed)
+{
+    if (failed == NNG_ENOMEM) return ERROR_OUT_OF_MEMORY;
+    return error_say(detail, failed == NNG_EADDRINUSE ? ERROR_UNAVAILABLE : ERROR_IO, "%s: %s",
+                     what, nng_strerror(failed));
+}
+
+// Left to itself NNG would connect to what lies at the path, to see whether it lives.
+static Error remove_stale(const char *path, ErrorDetail *detail)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0) {
+        if (errno == ENOENT) return ERROR_NONE;
+        return error_say(detail, ERROR_IO, "%s: %s", path, strerror(errno));
+    }
+    if (!S_ISSOCK(found.st_mode)) {
+        return error_say(detail, ERROR_IO, "%s is there and is no socket; take it away", path);
+    }
+    if (unlink(path) != 0) return error_say(detail, ERROR_IO, "%s: %s", path, strerror(errno));
+    return ERROR_NONE;
+}
+
+Error nng_listen_ipc(nng_socket socket, const char *path, size_t frame_bytes_max,
+                     ErrorDetail *detail, nng_listener *out)
+{
+    char url[NNG_MAXADDRLEN + sizeof("ipc://")];
+    snprintf(url, sizeof(url), "ipc://%s", path);
+    Error error = remove_stale(path, detail);
+    if (error) return error;
+    int failed = nng_listener_create(out, socket, url);
+    if (!failed) failed = nng_listener_set_int(*out, NNG_OPT_IPC_PERMISSIONS, SOCKET_MODE);
+    if (!failed) failed = nng_listener_set_size(*out, NNG_OPT_RECVMAXSZ, frame_bytes_max);
+    if (!failed) failed = nng_listener_start(*out, 0);
+    return failed ? nng_say(detail, path, failed) : ERROR_NONE;
+}
+
+bool nng_peer_is_allowed(nng_pipe pipe)
+{
+    uint64_t uid = 0, pid = 0;
+    int failed = nng_pipe_get_uint64(pipe, NNG_OPT_IPC_PEER_UID, &uid);
+    if (!failed && (uid == geteuid() || uid == 0)) return true;
+    (void)nng_pipe_get_uint64(pipe, NNG_OPT_IPC_PEER_PID, &pid);
+    log_write(LOG_WARNING, "connection refused: another user's", "uid=%lld pid=%llu",
+              failed ? -1LL : (long long)uid, (unsigned long long)pid);
+    return false;
+}

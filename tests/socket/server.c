@@ -1,0 +1,189 @@
+// A server in the test's own process.
+
+#include "server.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/wire.h"
+
+enum { DRAIN_MS = 30 * 1000, REASON_BYTES = 64 };
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+void server_open(Server *server, const ServerOptions *options)
+{
+    static const ServerOptions USUAL = {.tcp_url = NULL};
+    if (!options) options = &USUAL;
+    *server = (Server){.engine = NULL};
+    raise_descriptor_limit();
+    gate_init(&server->gate);
+    char directory[256];
+    snprintf(directory, sizeof(directory), "%s/data", test_dir());
+    int size = snprintf(server->path, sizeof(server->path), "%s/s", test_dir());
+    CHECK(size > 0 && (size_t)size < sizeof(server->path));
+    ErrorDetail detail = {{0}};
+    EngineOptions engine_options = {
+        .store = {.directory = directory,
+                  .is_ephemeral = true,
+                  .map_bytes = (size_t)1 << 30,
+                  .seam = options->seam.before ? options->seam : gate_seam(&server->gate)},
+        .hooks = options->hooks,
+    };
+    CHECK_EQ(engine_open(&engine_options, &detail, &server->engine), ERROR_NONE);
+    TransportOptions transport_options = {
+        .engine = server->engine,
+        .socket_path = server->path,
+        .tcp_url = options->tcp_url,
+        .tcp_token = slice_of(options->tcp_token),
+        .clients_max = options->clients_max,
+    };
+    Error error = transport_start(&transport_options, &detail, &server->transport);
+    if (error) printf("%s\n", detail.text);
+    CHECK_EQ(error, ERROR_NONE);
+}
+
+void server_close(Server *server)
+{
+    if (server->transport) {
+        transport_stop_intake(server->transport);
+        engine_stop_waiting(server->engine);
+        int64_t until_ns = clock_monotonic_ns() + (int64_t)DRAIN_MS * 1000000;
+        CHECK(transport_drain(server->transport, until_ns));
+        transport_close(server->transport);
+    }
+    engine_close(server->engine);
+    transport_free(server->transport);
+    *server = (Server){.engine = NULL};
+}
+
+Slice request_health(void)
+{
+    HealthRequest request = HEALTH_REQUEST__INIT;
+    return engine_request(METHOD_HEALTH, &request, NULL, 0);
+}
+
+Slice request_get_message(const char *message)
+{
+    GetMessageRequest request = GET_MESSAGE_REQUEST__INIT;
+    request.by_case = GET_MESSAGE_REQUEST__BY_MESSAGE_ID;
+    request.message_id = (char *)(uintptr_t)message;
+    return engine_request(METHOD_GET_MESSAGE, &request, NULL, 0);
+}
+
+Slice request_append(const char *session, const char *text, const char *operation_id)
+{
+    AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
+    NewMessage message = NEW_MESSAGE__INIT;
+    Part part = PART__INIT, *parts[] = {&part};
+    Text content = TEXT__INIT;
+    content.text = (char *)(uintptr_t)text;
+    part.kind_case = PART__KIND_TEXT;
+    part.text = &content;
+    message.role = ROLE_USER;
+    message.parts = parts;
+    message.n_parts = 1;
+    request.session_id = (char *)(uintptr_t)session;
+    request.message = &message;
+    return engine_request(METHOD_APPEND_MESSAGE, &request, operation_id, 0);
+}
+
+Slice request_wait_events(uint64_t after_sequence, uint32_t wait_ms)
+{
+    ListEventsRequest request = LIST_EVENTS_REQUEST__INIT;
+    request.after_sequence = after_sequence;
+    request.wait_ms = wait_ms;
+    return engine_request(METHOD_LIST_EVENTS, &request, NULL, 0);
+}
+
+Slice request_with_token(Slice request, const char *token)
+{
+    Buffer buffer = {.bytes = NULL};
+    CHECK_EQ(wire_append_bytes(&buffer, 5, slice_of(token)), ERROR_NONE);
+    CHECK_EQ(buffer_append(&buffer, request), ERROR_NONE);
+    request_free(&request);
+    CHECK_EQ(buffer.start, 0);
+    return buffer_slice(&buffer);
+}
+
+void request_free(Slice *request)
+{
+    free((void *)(uintptr_t)request->bytes);
+    *request = (Slice){NULL, 0};
+}
+
+int reply_code(Slice reply)
+{
+    WireField status, code;
+    if (!wire_find(reply, 1, &status)) return STATUS_OK;
+    return wire_find(status.bytes, 1, &code) ? (int)code.value : STATUS_OK;
+}
+
+const char *reply_reason(Slice reply)
+{
+    static char text[REASON_BYTES];
+    WireField status, reason;
+    text[0] = '\0';
+    if (wire_find(reply, 1, &status) && wire_find(status.bytes, 3, &reason)) {
+        snprintf(text, sizeof(text), "%.*s", (int)reason.bytes.size,
+                 (const char *)reason.bytes.bytes);
+    }
+    return text;
+}
+
+void call_expect(Sp sp, Slice request, int code)
+{
+    Slice reply = sp_call(sp, request);
+    CHECK_EQ(reply_code(reply), code);
+    sp_free(&reply);
+    request_free(&request);
+}
+
+void check_served(Sp sp)
+{
+    call_expect(sp, request_health(), STATUS_OK);
+}
+
+size_t descriptor_count(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    CHECK(directory != NULL);
+    size_t count = 0;
+    while (readdir(directory)) count++;
+    closedir(directory);
+    return count;
+}
+
+void wait_for_descriptors(size_t count)
+{
+    while (descriptor_count() > count) sched_yield();
+}
+
+void wait_for_clients(Server *server, size_t count)
+{
+    TransportStats stats;
+    do {
+        sched_yield();
+        transport_stats(server->transport, &stats);
+    } while (stats.clients != count);
+}
+
+void wait_for_requests(Server *server, uint64_t count)
+{
+    TransportStats stats;
+    do {
+        sched_yield();
+        transport_stats(server->transport, &stats);
+    } while (stats.requests < count);
+}

@@ -1,0 +1,54 @@
+// A server in the test's own process: an engine with a gate at its seam, and the real sockets in
+// front of it; and the requests that tests send to it.
+
+#pragma once
+
+#include "gate.h"
+#include "sp.h"
+#include "transport/transport.h"
+
+typedef struct ServerOptions {
+    const char *tcp_url; // NULL: none
+    const char *tcp_token;
+    size_t clients_max; // 0: the usual
+    EngineHooks hooks;
+    KvSeam seam; // .before NULL: the gate's
+} ServerOptions;
+
+typedef struct Server {
+    Gate gate;
+    Engine *engine;
+    Transport *transport;
+    char path[108]; // of its socket
+} Server;
+
+void server_open(Server *server, const ServerOptions *options); // NULL: the usual
+void server_close(Server *server);
+
+// Encoded requests, to be freed with request_free.
+Slice request_health(void);
+Slice request_get_message(const char *message);
+Slice request_append(const char *session, const char *text, const char *operation_id);
+Slice request_wait_events(uint64_t after_sequence, uint32_t wait_ms);
+Slice request_with_token(Slice request, const char *token); // frees the one it is made of
+void request_free(Slice *request);
+
+// What a reply says: gRPC's code, 0 for one that succeeded, and its reason.
+int reply_code(Slice reply);
+const char *reply_reason(Slice reply); // good until the next call
+
+// Makes a call of a reply that must have this code, and frees both.
+void call_expect(Sp sp, Slice request, int code);
+
+// Makes a Health call on a connection; it must succeed.
+void check_served(Sp sp);
+
+// Descriptors that this process has open.
+size_t descriptor_count(void);
+
+// Waits until it has at most this many: connections go a moment after their peers.
+void wait_for_descriptors(size_t count);
+
+// Waits until so many clients are connected, or so many requests have come since the start.
+void wait_for_clients(Server *server, size_t count);
+void wait_for_requests(Server *server, uint64_t count);

@@ -1,0 +1,392 @@
+// The transport: requests come in and replies go out, whoever speaks the wire.
+
+#include <nng/nng.h>
+#include <nng/protocol/reqrep0/req.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "server.h"
+
+static const char TOKEN[] = "a token of enough bytes";
+
+// A REQ socket of libnng, without anything of ours.
+static nng_socket req_open(const char *path)
+{
+    nng_socket socket;
+    char url[160];
+    snprintf(url, sizeof(url), "ipc://%s", path);
+    CHECK_EQ(nng_req0_open(&socket), 0);
+    CHECK_EQ(nng_dial(socket, url, NULL, 0), 0);
+    return socket;
+}
+
+static nng_msg *req_call(nng_socket socket, Slice request)
+{
+    nng_msg *message;
+    CHECK_EQ(nng_msg_alloc(&message, 0), 0);
+    CHECK_EQ(nng_msg_append(message, request.bytes, request.size), 0);
+    CHECK_EQ(nng_sendmsg(socket, message, 0), 0);
+    CHECK_EQ(nng_recvmsg(socket, &message, 0), 0);
+    return message;
+}
+
+static uint64_t message_count(Server *server, const char *session)
+{
+    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
+    GetSessionResponse *response;
+    request.session_id = (char *)(uintptr_t)session;
+    CHECK_EQ(engine_call(server->engine, METHOD_GET_SESSION, &request, NULL, &response),
+             ERROR_NONE);
+    uint64_t count = response->session->message_count;
+    engine_free(response);
+    return count;
+}
+
+TEST(a_plain_nng_client_is_served)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+
+    nng_socket socket = req_open(server.path);
+    Slice request = request_append(session, "hello", NULL);
+    nng_msg *reply = req_call(socket, request);
+    CHECK_EQ(reply_code(slice(nng_msg_body(reply), nng_msg_len(reply))), STATUS_OK);
+    nng_msg_free(reply);
+    request_free(&request);
+    CHECK_EQ(message_count(&server, session), 1);
+    nng_close(socket);
+}
+
+TEST(the_socket_is_its_owners)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    struct stat found;
+    CHECK_EQ(stat(server.path, &found), 0);
+    CHECK_EQ(found.st_mode & 0777, 0600);
+}
+
+TEST(what_fails_comes_back_as_a_status)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    Sp sp = sp_open(server.path);
+    call_expect(sp, request_get_message("00000000000000000000000001"), STATUS_NOT_FOUND);
+    Slice reply = sp_call(sp, slice("\xff\xff", 2));
+    CHECK_EQ(reply_code(reply), STATUS_INVALID_ARGUMENT);
+    sp_free(&reply);
+    reply = sp_call(sp, slice("", 0));
+    CHECK_EQ(reply_code(reply), STATUS_INVALID_ARGUMENT);
+    sp_free(&reply);
+    check_served(sp);
+    sp_close(&sp);
+}
+
+TEST(a_request_over_the_limit_is_told_so_and_a_frame_over_it_ends_the_connection)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    Sp sp = sp_open(server.path);
+    uint8_t *bytes = calloc(1, REQUEST_BYTES_MAX + FRAME_EXTRA_BYTES);
+    CHECK(bytes != NULL);
+    Slice reply = sp_call(sp, slice(bytes, REQUEST_BYTES_MAX));
+    CHECK_STR(reply_reason(reply), "INVALID_ARGUMENT"); // zeros are no request
+    sp_free(&reply);
+    reply = sp_call(sp, slice(bytes, REQUEST_BYTES_MAX + 1));
+    CHECK_STR(reply_reason(reply), "TOO_LONG");
+    sp_free(&reply);
+
+    (void)sp_send(sp, 1, slice(bytes, REQUEST_BYTES_MAX + FRAME_EXTRA_BYTES));
+    sp_wait_closed(sp);
+    sp_close(&sp);
+    free(bytes);
+    sp = sp_open(server.path);
+    check_served(sp);
+    sp_close(&sp);
+}
+
+static uint16_t open_with_tcp(Server *server)
+{
+    // Below the ephemeral range; each process of the tests has its own.
+    char url[64];
+    uint16_t port = (uint16_t)(20000 + getpid() % 10000);
+    snprintf(url, sizeof(url), "tcp://127.0.0.1:%u", port);
+    server_open(server, &(ServerOptions){.tcp_url = url, .tcp_token = TOKEN});
+    return port;
+}
+
+TEST(over_tcp_a_request_must_carry_the_token)
+{
+    CLEANUP(server_close) Server server;
+    uint16_t port = open_with_tcp(&server);
+    Sp sp = sp_open_tcp(port);
+    call_expect(sp, request_health(), STATUS_UNAUTHENTICATED);
+    call_expect(sp, request_with_token(request_health(), "a token of enough byteS"),
+                STATUS_UNAUTHENTICATED);
+    call_expect(sp, request_with_token(request_health(), "a token"), STATUS_UNAUTHENTICATED);
+    call_expect(sp, request_with_token(request_health(), TOKEN), STATUS_OK);
+    sp_close(&sp);
+
+    sp = sp_open(server.path);
+    check_served(sp); // the socket's permissions are enough
+    sp_close(&sp);
+}
+
+TEST(the_65th_request_in_flight_is_refused_and_the_others_are_not)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    gate_close(&server.gate);
+    Sp sp = sp_open(server.path);
+    Slice append = request_append(session, "one of many", NULL);
+    for (uint32_t i = 0; i <= CLIENT_REQUESTS_MAX; i++)
+        CHECK(sp_send(sp, i, append));
+
+    uint32_t id;
+    Slice reply;
+    CHECK(sp_receive(sp, &id, &reply));
+    CHECK_STR(reply_reason(reply), "TOO_MANY_IN_FLIGHT");
+    CHECK_EQ(reply_code(reply), STATUS_RESOURCE_EXHAUSTED);
+    sp_free(&reply);
+    gate_open(&server.gate);
+    for (uint32_t i = 0; i < CLIENT_REQUESTS_MAX; i++) {
+        CHECK(sp_receive(sp, &id, &reply));
+        CHECK_EQ(reply_code(reply), STATUS_OK);
+        sp_free(&reply);
+    }
+    CHECK_EQ(message_count(&server, session), CLIENT_REQUESTS_MAX);
+    check_served(sp);
+    sp_close(&sp);
+    request_free(&append);
+}
+
+TEST(a_client_that_keeps_64_in_flight_is_never_refused)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    Sp sp = sp_open(server.path);
+    Slice health = request_health();
+    uint32_t sent = 0, received = 0, count = (uint32_t)test_scaled(50000);
+    while (received < count) {
+        while (sent < count && sent - received < CLIENT_REQUESTS_MAX)
+            CHECK(sp_send(sp, sent++, health));
+        uint32_t id;
+        Slice reply;
+        CHECK(sp_receive(sp, &id, &reply));
+        CHECK_EQ(reply_code(reply), STATUS_OK);
+        sp_free(&reply);
+        received++;
+    }
+    sp_close(&sp);
+    request_free(&health);
+}
+
+TEST(a_resent_append_with_an_operation_id_runs_once)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    nng_socket socket = req_open(server.path);
+    CHECK_EQ(nng_socket_set_ms(socket, NNG_OPT_REQ_RESENDTIME, 200), 0);
+    CHECK_EQ(nng_socket_set_ms(socket, NNG_OPT_REQ_RESENDTICK, 50), 0);
+    gate_close(&server.gate);
+    Slice request = request_append(session, "once", "op-once");
+    nng_msg *message;
+    CHECK_EQ(nng_msg_alloc(&message, 0), 0);
+    CHECK_EQ(nng_msg_append(message, request.bytes, request.size), 0);
+    CHECK_EQ(nng_sendmsg(socket, message, 0), 0);
+    wait_for_requests(&server, 4);
+    gate_open(&server.gate);
+    CHECK_EQ(nng_recvmsg(socket, &message, 0), 0);
+    CHECK_EQ(reply_code(slice(nng_msg_body(message), nng_msg_len(message))), STATUS_OK);
+    nng_msg_free(message);
+    nng_close(socket);
+    request_free(&request);
+    engine_append_text(server.engine, session, "behind them", NULL);
+    CHECK_EQ(message_count(&server, session), 2);
+}
+
+TEST(calls_that_wait_for_events_leave_room_for_others)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    enum { CONNECTIONS = WAITING_CALLS_MAX / CLIENT_REQUESTS_MAX };
+    Sp waiting[CONNECTIONS];
+    Slice wait = request_wait_events(0, WAIT_MS_MAX);
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        waiting[i] = sp_open(server.path);
+        for (uint32_t j = 0; j < CLIENT_REQUESTS_MAX; j++)
+            CHECK(sp_send(waiting[i], j, wait));
+    }
+    wait_for_requests(&server, WAITING_CALLS_MAX);
+    Sp sp = sp_open(server.path);
+    check_served(sp);
+
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        for (uint32_t j = 0; j < CLIENT_REQUESTS_MAX; j++) {
+            uint32_t id;
+            Slice reply;
+            CHECK(sp_receive(waiting[i], &id, &reply));
+            CHECK_EQ(reply_code(reply), STATUS_OK);
+            sp_free(&reply);
+        }
+        sp_close(&waiting[i]);
+    }
+    sp_close(&sp);
+    request_free(&wait);
+}
+
+TEST(one_client_too_many_is_turned_away_until_another_goes)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, &(ServerOptions){.clients_max = 2});
+    Sp first = sp_open(server.path), second = sp_open(server.path);
+    check_served(first);
+    check_served(second);
+    Sp third = sp_open(server.path); // the hellos come first
+    sp_wait_closed(third);
+    sp_close(&third);
+    sp_close(&second);
+    wait_for_clients(&server, 1);
+    second = sp_open(server.path);
+    check_served(second);
+    sp_close(&second);
+    sp_close(&first);
+}
+
+TEST(a_thousand_clients_at_once_are_served)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    size_t count = test_scaled(1000), base = descriptor_count();
+    Sp *clients = calloc(count, sizeof(Sp));
+    CHECK(clients != NULL);
+    for (size_t i = 0; i < count; i++)
+        clients[i] = sp_open(server.path);
+    for (size_t i = 0; i < count; i++)
+        check_served(clients[i]);
+    for (size_t i = 0; i < count; i++)
+        sp_close(&clients[i]);
+    free(clients);
+    wait_for_descriptors(base);
+}
+
+typedef struct Failure {
+    atomic_bool is_failing;
+    atomic_int told_count;
+} Failure;
+
+static void failure_told(void *context)
+{
+    ((Failure *)context)->told_count++;
+}
+
+static Error failing_commit(void *context, KvOperation operation, KvTable table)
+{
+    (void)table;
+    bool is_failing = ((Failure *)context)->is_failing;
+    return operation == KV_COMMIT && is_failing ? ERROR_IO : ERROR_NONE;
+}
+
+TEST(a_commit_that_fails_is_told_once)
+{
+    static Failure failure;
+    CLEANUP(server_close) Server server;
+    EngineHooks hooks = {.store_failed = failure_told, .context = &failure};
+    server_open(&server, &(ServerOptions){.hooks = hooks, .seam = {failing_commit, &failure}});
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    CHECK_EQ(failure.told_count, 0);
+    failure.is_failing = true;
+    Sp sp = sp_open(server.path);
+    call_expect(sp, request_append(session, "lost", NULL), STATUS_DATA_LOSS);
+    call_expect(sp, request_append(session, "lost too", NULL), STATUS_DATA_LOSS);
+    sp_close(&sp);
+    CHECK_EQ(failure.told_count, 1);
+}
+
+TEST(a_server_that_stops_answers_what_it_accepted_and_refuses_what_comes)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    gate_close(&server.gate);
+    Sp sp = sp_open(server.path), waiting = sp_open(server.path);
+    Slice append = request_append(session, "accepted", NULL);
+    Slice wait = request_wait_events(1, WAIT_MS_MAX);
+    CHECK(sp_send(sp, 1, append));
+    CHECK(sp_send(waiting, 2, wait));
+    gate_wait_held(&server.gate);
+    wait_for_requests(&server, 2);
+
+    transport_stop_intake(server.transport);
+    engine_stop_waiting(server.engine);
+    CHECK(!transport_drain(server.transport, clock_monotonic_ns()));
+    uint32_t id;
+    Slice reply;
+    CHECK(sp_receive(waiting, &id, &reply)); // with nothing, before its time
+    CHECK_EQ(reply_code(reply), STATUS_OK);
+    sp_free(&reply);
+    call_expect(waiting, request_health(), STATUS_UNAVAILABLE);
+    Sp late = sp_connect(server.path);
+    (void)sp_hello(late, SP_REQ);
+    sp_wait_closed(late);
+    sp_close(&late);
+
+    gate_open(&server.gate);
+    CHECK(transport_drain(server.transport, INT64_MAX));
+    CHECK(sp_receive(sp, &id, &reply));
+    CHECK_EQ(reply_code(reply), STATUS_OK);
+    sp_free(&reply);
+    sp_close(&sp);
+    sp_close(&waiting);
+    request_free(&append);
+    request_free(&wait);
+}
+
+TEST(a_server_that_must_not_wait_refuses_the_queue_and_stores_none_of_it)
+{
+    enum { QUEUED = 10 };
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    gate_close(&server.gate);
+    Sp sp = sp_open(server.path);
+    Slice append = request_append(session, "first", NULL);
+    CHECK(sp_send(sp, 0, append));
+    gate_wait_held(&server.gate);
+    for (uint32_t i = 1; i <= QUEUED; i++)
+        CHECK(sp_send(sp, i, append));
+    wait_for_requests(&server, QUEUED + 1);
+    transport_stop_intake(server.transport);
+    engine_refuse_writes(server.engine);
+    uint32_t id;
+    Slice reply;
+    for (uint32_t i = 1; i <= QUEUED; i++) {
+        CHECK(sp_receive(sp, &id, &reply));
+        CHECK_EQ(reply_code(reply), STATUS_UNAVAILABLE);
+        sp_free(&reply);
+    }
+    gate_open(&server.gate);
+    CHECK(sp_receive(sp, &id, &reply));
+    CHECK_EQ(id, 0);
+    CHECK_EQ(reply_code(reply), STATUS_OK); // what has begun is never abandoned
+    sp_free(&reply);
+    CHECK_EQ(message_count(&server, session), 1);
+    sp_close(&sp);
+    request_free(&append);
+}
