@@ -6,15 +6,50 @@
 #include "base/slice.h"
 #include "tine.h"
 
-// Sends one encoded Request and receives the encoded Response into `out_response`, whose memory is
-// the caller's. Returns 0, or the code of a failure that the server knows nothing of.
+// One request and its reply. The channel never sends a request twice: what lost its connection is
+// the caller's to send again.
+typedef struct ChannelCall {
+    Slice request;            // the encoded Request; borrowed until the call ends
+    int64_t deadline_ns;      // monotonic: until then the reply is waited for; INT64_MAX: for ever
+    int64_t connect_until_ns; // monotonic: until then a connection is waited for; 0: tried for once
+    bool waits_at_first;      // also if there never was one; else the first is tried for once
+    Buffer *response;         // out: the encoded Response; the caller frees it
+    bool is_broken;           // out: UNAVAILABLE because the connection broke under this call …
+    bool was_sent; // out: … after the whole request was sent, so the server may have run it
+} ChannelCall;
+
+// Sends an encoded Request and receives the encoded Response. Returns 0, or the code of a failure
+// that the server knows nothing of: UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED.
 typedef struct Channel {
-    int (*call)(struct Channel *channel, Slice request, Buffer *out_response, TineStatus *status);
-    void (*close)(struct Channel *channel);
+    int (*call)(struct Channel *channel, ChannelCall *call, TineStatus *status);
+    void (*close)(struct Channel *channel); // no call may be running
+    bool is_remote; // there is a connection that may break: the client retries above it
 } Channel;
+
+enum {
+    CHANNEL_IN_FLIGHT_MAX = 64, // the server refuses the 65th of a connection
+    CHANNEL_BACKOFF_MS_MIN = 50,
+    CHANNEL_BACKOFF_MS_MAX = 2000,
+    CHANNEL_RESPONSE_BYTES_MAX = 17 * 1024 * 1024, // a page of 16 MiB and its envelope
+};
 
 // Makes a client of a channel, which it takes.
 int tine_from_channel(Channel *channel, Tine **out_tine);
 
 // Fills a status, and returns its code. `status` may be NULL.
 int status_set(TineStatus *status, int code, const char *reason, const char *message);
+
+// The same with a message put together like printf's. The reason is the code's own name.
+int status_unavailable(TineStatus *status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+int status_deadline_exceeded(TineStatus *status, bool was_sent);
+int status_out_of_memory(TineStatus *status);
+
+// How long to wait after the `failures`-th failure in a row: 50 ms, 100 ms … 2 s; 0 after none.
+int64_t channel_backoff_ns(unsigned failures);
+
+// Whether a monotonic time has come. INT64_MAX never does.
+bool time_is_past(int64_t time_ns);
+
+// Milliseconds until a monotonic time, rounded up, for poll(2): at most `max`.
+int channel_poll_ms(int64_t until_ns, int max);

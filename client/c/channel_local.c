@@ -2,33 +2,47 @@
 
 #include "channel_local.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static const uint64_t MEMORY_BYTES_MIN = UINT64_C(256)
+                                         << 20; // containers have a /dev/shm of 64 MiB
 
 typedef struct LocalChannel {
     Channel channel;
     Engine *engine;
     bool is_owner;
+    pid_t pid;
 } LocalChannel;
 
-static int local_call(Channel *channel, Slice request, Buffer *out_response, TineStatus *status)
+static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
 {
-    (void)status; // the engine always answers
     LocalChannel *local = (LocalChannel *)channel;
-    Call call;
-    call_init(&call);
-    call_reset(&call);
-    call.request = request;
-    engine_run(local->engine, &call);
-    *out_response = call.reply; // handed over
-    call.reply = (Buffer){.bytes = NULL};
-    call_free(&call);
+    if (local->pid != getpid()) { // its writer's thread stayed behind
+        return status_unavailable(status, "the store was opened before a fork; the child must open "
+                                          "its own");
+    }
+    Call engine_call;
+    call_init(&engine_call);
+    call_reset(&engine_call);
+    engine_call.request = call->request;
+    engine_run(local->engine, &engine_call);
+    *call->response = engine_call.reply; // handed over
+    engine_call.reply = (Buffer){.bytes = NULL};
+    call_free(&engine_call);
     return STATUS_OK;
 }
 
 static void local_close(Channel *channel)
 {
     LocalChannel *local = (LocalChannel *)channel;
-    if (local->is_owner) engine_close(local->engine);
+    // In a child of fork there are no threads to stop: the engine is left as it is.
+    if (local->is_owner && local->pid == getpid()) engine_close(local->engine);
     free(local);
 }
 
@@ -40,6 +54,7 @@ static int local_make(Engine *engine, bool is_owner, Channel **out_channel)
     local->channel.close = local_close;
     local->engine = engine;
     local->is_owner = is_owner;
+    local->pid = getpid();
     *out_channel = &local->channel;
     return STATUS_OK;
 }
@@ -49,9 +64,9 @@ int channel_local_borrow(Engine *engine, Channel **out_channel)
     return local_make(engine, /* is_owner= */ false, out_channel);
 }
 
-int channel_local_open(const char *directory, TineStatus *status, Channel **out_channel)
+static int local_open(const StoreOptions *store, TineStatus *status, Channel **out_channel)
 {
-    EngineOptions options = {.store = {.directory = directory}};
+    EngineOptions options = {.store = *store};
     ErrorDetail detail = {{0}};
     Engine *engine;
     Error error = engine_open(&options, &detail, &engine);
@@ -59,7 +74,56 @@ int channel_local_open(const char *directory, TineStatus *status, Channel **out_
         return status_set(status, (int)error_status(error), error_reason(error),
                           detail.text[0] ? detail.text : error_text(error));
     }
-    int code = local_make(engine, /* is_owner= */ true, out_channel);
-    if (code) engine_close(engine);
+    if (local_make(engine, /* is_owner= */ true, out_channel)) {
+        engine_close(engine);
+        return status_out_of_memory(status);
+    }
+    return STATUS_OK;
+}
+
+int channel_local_open(const char *directory, TineStatus *status, Channel **out_channel)
+{
+    return local_open(&(StoreOptions){.directory = directory}, status, out_channel);
+}
+
+static bool has_room(const char *directory)
+{
+    struct statvfs disk;
+    return statvfs(directory, &disk) == 0 && access(directory, W_OK) == 0 &&
+           (uint64_t)disk.f_bavail * disk.f_frsize >= MEMORY_BYTES_MIN;
+}
+
+static void directory_remove(const char *path)
+{
+    DIR *directory = opendir(path);
+    if (!directory) return;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            (void)unlinkat(dirfd(directory), entry->d_name, 0);
+        }
+    }
+    closedir(directory);
+    (void)rmdir(path);
+}
+
+// The store keeps its files open, and they are gone with it: after a crash nothing is left
+// either.
+int channel_local_open_memory(TineStatus *status, Channel **out_channel)
+{
+    const char *temporary = getenv("TMPDIR");
+    if (!temporary || !*temporary) temporary = "/tmp";
+    char path[4096];
+    int size = snprintf(path, sizeof(path), "%s/tine-memory-XXXXXX",
+                        has_room("/dev/shm") ? "/dev/shm" : temporary);
+    if (size < 0 || (size_t)size >= sizeof(path) || !mkdtemp(path)) {
+        char message[sizeof(status->message)];
+        snprintf(message, sizeof(message),
+                 "no directory for a store in memory can be made in %s: %s", temporary,
+                 strerror(errno));
+        return status_set(status, STATUS_DATA_LOSS, "DATA_LOSS", message);
+    }
+    int code =
+        local_open(&(StoreOptions){.directory = path, .is_ephemeral = true}, status, out_channel);
+    directory_remove(path);
     return code;
 }

@@ -1,160 +1,242 @@
-// The client above its channel: the envelope around a request and a reply.
+// The client above its channel: the envelope around a request and a reply, and sending it again.
+//
+// A call whose connection broke is sent again if that cannot run it twice: it was not sent, it
+// reads, or it carries an operation_id. So is one that the server refused with UNAVAILABLE, for
+// then nothing was done.
 
 #include "tine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/limits.h"
+#include "base/random.h"
 #include "base/wire.h"
-#include "channel.h"
-#include "channel_local.h"
+#include "client.h"
 #include "tine/v1/rpc.pb-c.h"
+#include "tine_calls.h"
 
-struct Tine {
-    Channel *channel; // owned
-};
+enum { OPERATION_ID_RANDOM_BYTES = 16 };
 
-static const char EMBEDDED[] = "embedded:";
+// One call and its attempts.
+typedef struct Exchange {
+    const TineCallOptions *options;
+    const char *method;
+    const ProtobufCMessage *request;
+    const ProtobufCMessageDescriptor *response_type;
+    TineStatus *status;
+    const char *operation_id; // "": none
+    char made_id[2 * OPERATION_ID_RANDOM_BYTES + 1];
+    bool is_repeatable;     // running it twice is running it once
+    int64_t deadline_ns;    // of timeout_ms; INT64_MAX: none
+    int64_t retry_until_ns; // 0: it is tried once
+    bool may_retry;         // the last attempt failed in such a way
+    unsigned failures;
+} Exchange;
 
-int status_set(TineStatus *status, int code, const char *reason, const char *message)
-{
-    if (!status) return code;
-    status->code = code;
-    snprintf(status->reason, sizeof(status->reason), "%s", reason);
-    snprintf(status->message, sizeof(status->message), "%s", message);
-    return code;
-}
-
-static int status_of(TineStatus *status, Error error)
-{
-    return status_set(status, (int)error_status(error), error_reason(error), error_text(error));
-}
-
-int tine_from_channel(Channel *channel, Tine **out_tine)
-{
-    Tine *tine = calloc(1, sizeof(Tine));
-    if (!tine) {
-        channel->close(channel);
-        return STATUS_RESOURCE_EXHAUSTED;
-    }
-    tine->channel = channel;
-    *out_tine = tine;
-    return STATUS_OK;
-}
-
-int tine_open(const char *url, TineStatus *out_status, Tine **out_tine)
-{
-    if (strncmp(url, EMBEDDED, sizeof(EMBEDDED) - 1) == 0) {
-        Channel *channel;
-        int code = channel_local_open(url + sizeof(EMBEDDED) - 1, out_status, &channel);
-        return code ? code : tine_from_channel(channel, out_tine);
-    }
-    return status_set(out_status, STATUS_INVALID_ARGUMENT, "INVALID_ARGUMENT",
-                      "the URL is not one that this version opens: embedded:PATH");
-}
-
-void tine_close(Tine *tine)
-{
-    if (!tine) return;
-    tine->channel->close(tine->channel);
-    free(tine);
-}
-
-static Slice text_or_empty(const char *text)
-{
-    return slice_of(text ? text : "");
-}
-
-// protobuf-c leaves out a oneof's string that points at its own default "": an empty id taken over
-// from a decoded reply would silently mean "not said". In a copy of the message it points
-// elsewhere.
-static ProtobufCMessage *copy_with_empty_oneofs(const ProtobufCMessage *request)
-{
-    static char empty[] = "";
-    const ProtobufCMessageDescriptor *descriptor = request->descriptor;
-    ProtobufCMessage *copy = malloc(descriptor->sizeof_message);
-    if (!copy) return NULL;
-    memcpy(copy, request, descriptor->sizeof_message);
-    for (unsigned i = 0; i < descriptor->n_fields; i++) {
-        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
-        if (field->type != PROTOBUF_C_TYPE_STRING) continue;
-        if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) continue;
-        uint8_t *base = (uint8_t *)copy;
-        if (*(uint32_t *)(void *)(base + field->quantifier_offset) != field->id) continue;
-        char **text = (char **)(void *)(base + field->offset);
-        if (!*text || !**text) *text = empty;
-    }
-    return copy;
-}
-
-// Packs the Request with the body last, straight from the message.
-static Error request_pack(const TineCallOptions *options, const char *method,
-                          const ProtobufCMessage *request, Buffer *out)
-{
-    Error error = buffer_reset(out, 0);
-    if (!error) error = wire_append_bytes(out, 1, slice_of(method));
-    if (!error && options && options->operation_id) {
-        error = wire_append_bytes(out, 2, text_or_empty(options->operation_id));
-    }
-    if (!error && options && options->timeout_ms > 0) {
-        error = wire_append_varint(out, 3, (uint64_t)options->timeout_ms);
-    }
-    if (!error && options && options->traceparent) {
-        error = wire_append_bytes(out, 4, text_or_empty(options->traceparent));
-    }
-    size_t size = protobuf_c_message_get_packed_size(request);
-    if (!error) error = wire_append_header(out, 15, size);
-    uint8_t *bytes;
-    if (!error) error = buffer_reserve(out, size, &bytes);
-    if (error) return error;
-    protobuf_c_message_pack(request, bytes);
-    buffer_grow(out, size);
-    return ERROR_NONE;
-}
-
-static int response_unpack(Slice bytes, const ProtobufCMessageDescriptor *response_type,
-                           TineStatus *status, ProtobufCMessage **out_response)
-{
-    WireField field;
-    if (wire_find(bytes, 1, &field)) {
-        Tine__V1__Status *said =
-            tine__v1__status__unpack(NULL, field.bytes.size, field.bytes.bytes);
-        if (said && said->code != STATUS_OK) {
-            int code = status_set(status, said->code, said->reason, said->message);
-            tine__v1__status__free_unpacked(said, NULL);
-            return code;
-        }
-        if (said) tine__v1__status__free_unpacked(said, NULL);
-    }
-    Slice body = {NULL, 0};
-    if (wire_find(bytes, 15, &field)) body = field.bytes;
-    ProtobufCMessage *response =
-        protobuf_c_message_unpack(response_type, NULL, body.size, body.bytes);
-    if (!response) {
-        return status_set(status, STATUS_INTERNAL, "INTERNAL", "the reply cannot be decoded");
-    }
-    status_set(status, STATUS_OK, "", "");
-    *out_response = response;
-    return STATUS_OK;
-}
+static void exchange_begin(Exchange *exchange, const Tine *tine);
+static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy);
+static int exchange_try(Exchange *exchange, Tine *tine, ProtobufCMessage **out_response);
+static bool retry_wait(Exchange *exchange);
+static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out);
+static int response_unpack(Exchange *exchange, Slice bytes, ProtobufCMessage **out_response);
 
 int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
               const ProtobufCMessage *request, const ProtobufCMessageDescriptor *response_type,
               ProtobufCMessage **out_response)
 {
-    TineStatus *status = options ? options->out_status : NULL;
-    Buffer sent = {.bytes = NULL}, received = {.bytes = NULL};
-    ProtobufCMessage *copy = copy_with_empty_oneofs(request);
-    Error error = copy ? request_pack(options, method, copy, &sent) : ERROR_OUT_OF_MEMORY;
+    static const TineCallOptions DEFAULTS = {.operation_id = NULL};
+    Exchange exchange = {
+        .options = options ? options : &DEFAULTS,
+        .method = method,
+        .request = request,
+        .response_type = response_type,
+        .status = options ? options->out_status : NULL,
+    };
+    ProtobufCMessage *copy = NULL;
+    if (!empty_oneofs_keep(request, &copy)) return status_out_of_memory(exchange.status);
+    if (copy) exchange.request = copy;
+    exchange_begin(&exchange, tine);
+    int code;
+    do {
+        code = exchange_try(&exchange, tine, out_response);
+    } while (code && exchange.may_retry && retry_wait(&exchange));
     free(copy);
-    int code = error ? status_of(status, error) : STATUS_OK;
-    if (!code) {
-        code = tine->channel->call(tine->channel, buffer_slice(&sent), &received, status);
+    return code;
+}
+
+// protobuf-c leaves out a oneof's string that points at its own default "": an empty id taken over
+// from a decoded reply would silently mean "not said". In a copy of the message it points
+// elsewhere. False: out of memory.
+static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy)
+{
+    static char empty[] = "";
+    const ProtobufCMessageDescriptor *descriptor = request->descriptor;
+    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+        if (field->type != PROTOBUF_C_TYPE_STRING) continue;
+        if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) continue;
+        const uint8_t *base = (const uint8_t *)request;
+        if (*(const uint32_t *)(const void *)(base + field->quantifier_offset) != field->id)
+            continue;
+        const char *text = *(char *const *)(const void *)(base + field->offset);
+        if (text && *text) continue;
+        if (!*out_copy) {
+            *out_copy = malloc(descriptor->sizeof_message);
+            if (!*out_copy) return false;
+            memcpy(*out_copy, request, descriptor->sizeof_message);
+        }
+        *(char **)(void *)((uint8_t *)*out_copy + field->offset) = empty;
     }
-    if (!code) code = response_unpack(buffer_slice(&received), response_type, status, out_response);
+    return true;
+}
+
+static void operation_id_make(char out[2 * OPERATION_ID_RANDOM_BYTES + 1])
+{
+    // From the kernel each time: two processes of one fork must not make the same.
+    Random random;
+    random_seed_system(&random);
+    for (size_t i = 0; i < OPERATION_ID_RANDOM_BYTES / 8; i++) {
+        snprintf(out + 16 * i, 17, "%016llx", (unsigned long long)random_next(&random));
+    }
+}
+
+static void exchange_begin(Exchange *exchange, const Tine *tine)
+{
+    const TineCallOptions *options = exchange->options;
+    int64_t now_ns = clock_monotonic_ns();
+    bool is_read = tine_method_is_read(exchange->method);
+    exchange->operation_id = options->operation_id ? options->operation_id : "";
+    bool makes_id = tine->channel->is_remote && !tine->makes_no_ids;
+    if (!options->operation_id && !is_read && makes_id) {
+        operation_id_make(exchange->made_id);
+        exchange->operation_id = exchange->made_id;
+    }
+    exchange->is_repeatable = is_read || *exchange->operation_id;
+    exchange->deadline_ns = INT64_MAX;
+    if (options->timeout_ms > 0 && options->timeout_ms < TIME_MS_MAX / 1000) {
+        exchange->deadline_ns = now_ns + options->timeout_ms * 1000000;
+    }
+    if (!options->no_retry && tine->channel->is_remote) {
+        exchange->retry_until_ns = exchange->deadline_ns != INT64_MAX
+                                       ? exchange->deadline_ns
+                                       : now_ns + tine->retry_ms * 1000000;
+    }
+}
+
+static int exchange_try(Exchange *exchange, Tine *tine, ProtobufCMessage **out_response)
+{
+    exchange->may_retry = false;
+    Buffer sent = {.bytes = NULL}, received = {.bytes = NULL};
+    Error error = request_pack(exchange, tine, &sent);
+    int code = error ? status_set(exchange->status, (int)error_status(error), error_reason(error),
+                                  error == ERROR_TOO_LONG
+                                      ? "the request is longer than 16 MiB; send it in several"
+                                      : "the client is out of memory")
+                     : STATUS_OK;
+    if (!code) {
+        ChannelCall call = {
+            .request = buffer_slice(&sent),
+            .deadline_ns = exchange->deadline_ns,
+            .connect_until_ns = exchange->retry_until_ns,
+            .waits_at_first = tine->wait_for_server,
+            .response = &received,
+        };
+        if (call.deadline_ns != INT64_MAX) call.deadline_ns += REPLY_GRACE_MS * INT64_C(1000000);
+        code = tine->channel->call(tine->channel, &call, exchange->status);
+        exchange->may_retry = call.is_broken && (!call.was_sent || exchange->is_repeatable);
+    }
+    if (!code) code = response_unpack(exchange, buffer_slice(&received), out_response);
     buffer_free(&sent);
     buffer_free(&received);
     return code;
+}
+
+// Before the next attempt. False: it is too late for one. The first one follows at once, as a
+// server that was restarted is there again; later ones are for a server that is in trouble.
+static bool retry_wait(Exchange *exchange)
+{
+    int64_t wait_ns = channel_backoff_ns(exchange->failures++);
+    if (clock_monotonic_ns() + wait_ns >= exchange->retry_until_ns) return false;
+    struct timespec left = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
+    while (wait_ns > 0 && nanosleep(&left, &left) != 0)
+        continue;
+    return true;
+}
+
+// What is left of the timeout, at least a millisecond; 0: there is none.
+static int64_t timeout_left_ms(const Exchange *exchange)
+{
+    if (exchange->deadline_ns == INT64_MAX) return 0;
+    int64_t left_ns = exchange->deadline_ns - clock_monotonic_ns();
+    return left_ns > 1000000 ? (left_ns + 999999) / 1000000 : 1;
+}
+
+// Packs the Request with the body last, straight from the message.
+static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out)
+{
+    Error error = buffer_reset(out, 0);
+    if (!error) error = wire_append_bytes(out, 1, slice_of(exchange->method));
+    if (!error && *exchange->operation_id) {
+        error = wire_append_bytes(out, 2, slice_of(exchange->operation_id));
+    }
+    int64_t timeout_ms = timeout_left_ms(exchange);
+    if (!error && timeout_ms > 0) error = wire_append_varint(out, 3, (uint64_t)timeout_ms);
+    if (!error && exchange->options->traceparent) {
+        error = wire_append_bytes(out, 4, slice_of(exchange->options->traceparent));
+    }
+    if (!error && tine->token) error = wire_append_bytes(out, 5, slice_of(tine->token));
+    size_t size = protobuf_c_message_get_packed_size(exchange->request);
+    if (!error) error = wire_append_header(out, 15, size);
+    if (error) return error;
+    // A daemon hangs up on a message over its limit; an engine in the process says so itself.
+    if (tine->channel->is_remote && buffer_size(out) + size > REQUEST_BYTES_MAX) {
+        return ERROR_TOO_LONG;
+    }
+    uint8_t *bytes;
+    error = buffer_reserve(out, size, &bytes);
+    if (error) return error;
+    protobuf_c_message_pack(exchange->request, bytes);
+    buffer_grow(out, size);
+    return ERROR_NONE;
+}
+
+static int response_unpack(Exchange *exchange, Slice bytes, ProtobufCMessage **out_response)
+{
+    WireField field;
+    Slice body = {NULL, 0}, rest = bytes;
+    int code = STATUS_OK;
+    while (wire_next(&rest, &field)) {
+        if (field.number == 15 && field.type == WIRE_BYTES) body = field.bytes;
+        if (field.number != 1 || field.type != WIRE_BYTES) continue;
+        Tine__V1__Status *said =
+            tine__v1__status__unpack(NULL, field.bytes.size, field.bytes.bytes);
+        if (!said) {
+            rest = field.whole; // not empty: the reply is malformed
+            break;
+        }
+        code = status_set(exchange->status, said->code, said->reason, said->message);
+        tine__v1__status__free_unpacked(said, NULL);
+    }
+    if (code) {
+        exchange->may_retry = code == STATUS_UNAVAILABLE && exchange->retry_until_ns > 0;
+        if (exchange->failures == 0) exchange->failures = 1; // it is there, but not ready
+        return code;
+    }
+    // A Response of no bytes says nothing, not even that all went well.
+    ProtobufCMessage *response = NULL;
+    if (rest.size == 0 && bytes.size > 0) {
+        response = protobuf_c_message_unpack(exchange->response_type, NULL, body.size, body.bytes);
+    }
+    if (!response) {
+        return status_set(exchange->status, STATUS_INTERNAL, "INTERNAL",
+                          "the reply cannot be decoded");
+    }
+    status_set(exchange->status, STATUS_OK, "", "");
+    *out_response = response;
+    return STATUS_OK;
 }

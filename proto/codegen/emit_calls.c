@@ -4,6 +4,7 @@
 #include "emit.h"
 
 static void emit_signature(const Rpc *rpc, FILE *out);
+static void emit_is_read(const Model *model, FILE *out);
 
 void emit_calls_header(const Model *model, FILE *out)
 {
@@ -16,7 +17,11 @@ void emit_calls_header(const Model *model, FILE *out)
         "#include \"tine.h\"\n\n",
         out);
     emit_includes(model, out);
-    fputs("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n", out);
+    fputs(
+        "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+        "\n// Whether the method with this path only reads. False for one that is not known here.\n"
+        "bool tine_method_is_read(const char *path);\n",
+        out);
     for (size_t i = 0; i < model->rpc_count; i++) {
         const Rpc *rpc = &model->rpcs[i];
         fprintf(out, "\n// %s%s%s\n", rpc->method, rpc->summary ? ": " : ".",
@@ -30,7 +35,9 @@ void emit_calls_header(const Model *model, FILE *out)
 void emit_calls_source(const Model *model, FILE *out)
 {
     emit_heading(model, out);
-    fputs("\n#include \"tine_calls.h\"\n", out);
+    fputs("\n#include \"tine_calls.h\"\n"
+          "\n#include <string.h>\n",
+          out);
     for (size_t i = 0; i < model->rpc_count; i++) {
         const Rpc *rpc = &model->rpcs[i];
         fputs("\n", out);
@@ -45,6 +52,34 @@ void emit_calls_source(const Model *model, FILE *out)
                 "}\n",
                 rpc->path, rpc->response->full.lower, rpc->response->full.type);
     }
+    emit_is_read(model, out);
+}
+
+// The first, empty path keeps the array from having no element.
+static void emit_is_read(const Model *model, FILE *out)
+{
+    fputs("\nstatic const char *const READS[] = {\n    \"\",\n", out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        if (!model->rpcs[i].is_write) fprintf(out, "    \"%s\",\n", model->rpcs[i].path);
+    }
+    fputs("};\n\n"
+          "bool tine_method_is_read(const char *path)\n"
+          "{\n"
+          "    size_t first = 0;\n"
+          "    size_t end = sizeof READS / sizeof *READS;\n"
+          "    while (first < end) {\n"
+          "        size_t middle = first + (end - first) / 2;\n"
+          "        int order = strcmp(path, READS[middle]);\n"
+          "        if (order == 0) return *path != '\\0';\n"
+          "        if (order > 0) {\n"
+          "            first = middle + 1;\n"
+          "        } else {\n"
+          "            end = middle;\n"
+          "        }\n"
+          "    }\n"
+          "    return false;\n"
+          "}\n",
+          out);
 }
 
 static void emit_signature(const Rpc *rpc, FILE *out)

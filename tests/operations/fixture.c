@@ -7,13 +7,14 @@
 #include <stdlib.h>
 
 #include "base/wire.h"
-#include "channel_local.h"
+#include "connect.h"
 
 typedef struct FixtureMemory {
     ProtobufCMessage **messages;
     size_t message_count;
     void **blocks;
     size_t block_count;
+    Transport *transport; // NULL: the client runs in the engine's process
 } FixtureMemory;
 
 static const int64_t FIXTURE_NOW_MS = INT64_C(1700000000000);
@@ -39,15 +40,12 @@ static void fixture_start(Fixture *f)
     Error error = engine_open(&f->options, &detail, &f->engine);
     if (error) printf("%s\n", detail.text);
     CHECK_EQ(error, ERROR_NONE);
-    Channel *channel;
-    CHECK_EQ(channel_local_borrow(f->engine, &channel), STATUS_OK);
-    CHECK_EQ(tine_from_channel(channel, &f->tine), STATUS_OK);
+    connect_engine(f->engine, &f->memory->transport, &f->tine);
 }
 
 static void fixture_stop(Fixture *f)
 {
-    tine_close(f->tine);
-    engine_close(f->engine);
+    disconnect_engine(f->engine, f->memory->transport, f->tine);
     f->tine = NULL;
     f->engine = NULL;
 }
@@ -90,7 +88,8 @@ void fixture_close(Fixture **pointer)
     for (size_t i = 0; i < f->memory->message_count; i++) {
         protobuf_c_message_free_unpacked(f->memory->messages[i], NULL);
     }
-    for (size_t i = 0; i < f->memory->block_count; i++) free(f->memory->blocks[i]);
+    for (size_t i = 0; i < f->memory->block_count; i++)
+        free(f->memory->blocks[i]);
     free(f->memory->messages);
     free(f->memory->blocks);
     free(f->memory);

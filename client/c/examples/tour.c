@@ -1,4 +1,5 @@
-// The tour: what tine is for, end to end, on a store of its own in a temporary directory.
+// The tour: what tine is for, end to end, on a store of its own in a temporary directory, or on
+// the server whose URL it is given.
 //
 // Every line it prints comes from a real call through libtine; the time behind it is that call's.
 
@@ -53,11 +54,11 @@ static void must(int code)
 // Makes one call, times it, and stops the program if it fails. The reply is the macro's value.
 #define CALL(name, Name, ...)                                                                      \
     ({                                                                                             \
-        Tine__V1__##Name##Response *reply = NULL;                                                  \
+        Tine__V1__##Name##Response *call_reply = NULL;                                             \
         double begun_us = now_us();                                                                \
-        must(tine_##name(tine, &options, (__VA_ARGS__), &reply));                                  \
+        must(tine_##name(tine, &options, (__VA_ARGS__), &call_reply));                             \
         last_us = now_us() - begun_us;                                                             \
-        reply;                                                                                     \
+        call_reply;                                                                                \
     })
 #define FREE(reply) protobuf_c_message_free_unpacked(&(reply)->base, NULL)
 
@@ -191,16 +192,18 @@ static void remove_directory(const char *path)
     rmdir(path);
 }
 
-int main(void)
+int main(int argument_count, char **arguments)
 {
+    const char *server = argument_count > 1 ? arguments[1] : NULL;
     char directory[] = "/tmp/tine-tour-XXXXXX", url[64];
-    if (!mkdtemp(directory)) {
+    if (!server && !mkdtemp(directory)) {
         perror("tine-tour: no temporary directory");
         return 1;
     }
     snprintf(url, sizeof(url), "embedded:%s", directory);
-    must(tine_open(url, &status, &tine));
-    printf("A store in %s; every write below is on the disk when its line appears.\n\n", directory);
+    must(tine_open(server ? server : url, &status, &tine));
+    printf("A store in %s; every write below is on the disk when its line appears.\n\n",
+           server ? server : directory);
 
     Id session = create("storage");
     Id first = append(&session, TINE__V1__ROLE__ROLE_USER, "Which store should we use?");
@@ -216,8 +219,9 @@ int main(void)
     show_events();
 
     tine_close(tine);
-    remove_directory(directory);
-    printf("\nThe store is removed again. client/c/examples/tour.c is this program;\n"
-           "proto/tine/v1/store.proto is the manual of every call.\n");
+    if (!server) remove_directory(directory);
+    printf("\n%sclient/c/examples/tour.c is this program;\n"
+           "proto/tine/v1/store.proto is the manual of every call.\n",
+           server ? "" : "The store is removed again. ");
     return 0;
 }

@@ -2,6 +2,8 @@
 
 #include "tine_calls.h"
 
+#include <string.h>
+
 int tine_burn_book(Tine *tine, const TineCallOptions *options,
     const Sample__V1__BurnBookRequest *request,
     Sample__V1__BurnBookResponse **out_response)
@@ -33,4 +35,26 @@ int tine_put_book(Tine *tine, const TineCallOptions *options,
         &sample__v1__put_book_response__descriptor, &response);
     if (code == 0) *out_response = (Sample__V1__PutBookResponse *)response;
     return code;
+}
+
+static const char *const READS[] = {
+    "",
+    "/sample.v1.ShelfService/GetISBN",
+};
+
+bool tine_method_is_read(const char *path)
+{
+    size_t first = 0;
+    size_t end = sizeof READS / sizeof *READS;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        int order = strcmp(path, READS[middle]);
+        if (order == 0) return *path != '\0';
+        if (order > 0) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return false;
 }

@@ -15,6 +15,9 @@
 extern "C" {
 #endif
 
+// Whether the method with this path only reads. False for one that is not known here.
+bool tine_method_is_read(const char *path);
+
 // BurnBook.
 int tine_burn_book(Tine *tine, const TineCallOptions *options,
     const Sample__V1__BurnBookRequest *request,

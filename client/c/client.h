@@ -1,0 +1,19 @@
+// What the files of the client share.
+
+#pragma once
+
+#include "channel.h"
+
+struct Tine {
+    Channel *channel; // owned
+    char *url;        // owned; NULL: made from a channel
+    char *token;      // owned; NULL: none
+    int64_t retry_ms;
+    bool wait_for_server;
+    bool makes_no_ids; // for tests: a write without an operation_id is sent without
+};
+
+enum {
+    RETRY_MS_DEFAULT = 10 * 1000,
+    REPLY_GRACE_MS = 500, // the server's own answer to a timeout comes after it
+};

@@ -1,0 +1,41 @@
+// The smallest program: a session, a message in it, and the history.
+//
+//     cc hello.c $(pkg-config --cflags --libs libtine) -o hello && ./hello embedded::memory:
+
+#include <stdio.h>
+#include <tine_calls.h>
+
+static TineStatus status;
+static const TineCallOptions options = {.timeout_ms = 5000, .out_status = &status};
+
+static int hello(Tine *tine)
+{
+    Tine__V1__ModelRef model = TINE__V1__MODEL_REF__INIT;
+    model.provider = "anthropic", model.name = "claude";
+    Tine__V1__NewSession session = TINE__V1__NEW_SESSION__INIT;
+    session.project_dir = "/home/you/project", session.model = &model;
+    Tine__V1__CreateSessionRequest create = TINE__V1__CREATE_SESSION_REQUEST__INIT;
+    create.session = &session;
+    Tine__V1__CreateSessionResponse *created;
+    if (tine_create_session(tine, &options, &create, &created)) return status.code;
+
+    Tine__V1__NewMessage message = TINE__V1__NEW_MESSAGE__INIT;
+    message.role = TINE__V1__ROLE__ROLE_USER, message.text = "Hello.";
+    Tine__V1__AppendMessageRequest append = TINE__V1__APPEND_MESSAGE_REQUEST__INIT;
+    append.session_id = created->session->id, append.message = &message;
+    Tine__V1__AppendMessageResponse *appended;
+    int code = tine_append_message(tine, &options, &append, &appended);
+    if (!code) printf("message %s in session %s\n", appended->receipt->id, append.session_id);
+    if (!code) protobuf_c_message_free_unpacked(&appended->base, NULL);
+    protobuf_c_message_free_unpacked(&created->base, NULL);
+    return code;
+}
+
+int main(int argument_count, char **arguments)
+{
+    Tine *tine;
+    int code = tine_open(argument_count > 1 ? arguments[1] : "embedded::memory:", &status, &tine);
+    if (!code) code = hello(tine), tine_close(tine);
+    if (code) fprintf(stderr, "%s: %s\n", status.reason, status.message);
+    return code;
+}

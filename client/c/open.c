@@ -1,0 +1,101 @@
+// Opening: from a URL to a channel and the client above it.
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "channel_local.h"
+#include "channel_sp.h"
+#include "client.h"
+#if TINE_HAS_NNG
+#include "channel_nng.h"
+#endif
+
+static const char EMBEDDED[] = "embedded:";
+static const char MEMORY[] = ":memory:";
+static const char IPC[] = "ipc://";
+static const char NNG[] = "nng+";
+
+// What follows the prefix, or NULL.
+static const char *after(const char *text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return strncmp(text, prefix, size) == 0 ? text + size : NULL;
+}
+
+#if !TINE_HAS_NNG
+static int channel_nng_open(const char *url, TineStatus *status, Channel **out_channel)
+{
+    (void)url;
+    (void)out_channel;
+    return status_set(status, STATUS_UNIMPLEMENTED, "UNIMPLEMENTED",
+                      "this libtine was built without NNG, which that URL needs; ipc://PATH and "
+                      "embedded:PATH do not");
+}
+#endif
+
+static int channel_open(const char *url, TineStatus *status, Channel **out_channel)
+{
+    const char *rest = after(url, EMBEDDED);
+    if (rest) {
+        return strcmp(rest, MEMORY) == 0 ? channel_local_open_memory(status, out_channel)
+                                         : channel_local_open(rest, status, out_channel);
+    }
+    rest = after(url, IPC);
+    if (rest) return channel_sp_open(rest, status, out_channel);
+    rest = after(url, NNG);
+    if (rest || strstr(url, "://")) {
+        return channel_nng_open(rest ? rest : url, status, out_channel);
+    }
+    return status_set(status, STATUS_INVALID_ARGUMENT, "INVALID_ARGUMENT",
+                      "the URL is none of ipc://PATH, tcp://HOST:PORT, nng+URL, embedded:PATH and "
+                      "embedded::memory:");
+}
+
+int tine_from_channel(Channel *channel, Tine **out_tine)
+{
+    Tine *tine = calloc(1, sizeof(Tine));
+    if (!tine) {
+        channel->close(channel);
+        return STATUS_RESOURCE_EXHAUSTED;
+    }
+    tine->channel = channel;
+    tine->retry_ms = RETRY_MS_DEFAULT;
+    *out_tine = tine;
+    return STATUS_OK;
+}
+
+int tine_open(const char *url, TineStatus *out_status, Tine **out_tine)
+{
+    return tine_open_with(url, NULL, out_status, out_tine);
+}
+
+int tine_open_with(const char *url, const TineOpenOptions *options, TineStatus *out_status,
+                   Tine **out_tine)
+{
+    Channel *channel;
+    Tine *tine;
+    int code = channel_open(url, out_status, &channel);
+    if (code) return code;
+    if (tine_from_channel(channel, &tine)) return status_out_of_memory(out_status);
+
+    tine->url = strdup(url);
+    if (options && options->retry_ms > 0) tine->retry_ms = options->retry_ms;
+    tine->wait_for_server = options && options->wait_for_server;
+    if (options && options->token) tine->token = strdup(options->token);
+    if (!tine->url || (options && options->token && !tine->token)) {
+        tine_close(tine);
+        return status_out_of_memory(out_status);
+    }
+    status_set(out_status, STATUS_OK, "", "");
+    *out_tine = tine;
+    return STATUS_OK;
+}
+
+void tine_close(Tine *tine)
+{
+    if (!tine) return;
+    tine->channel->close(tine->channel);
+    free(tine->url);
+    free(tine->token);
+    free(tine);
+}

@@ -1,0 +1,47 @@
+// protobuf-c's service stubs on a client.
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "client.h"
+#include "tine/v1/store.pb-c.h"
+
+// protobuf-c gives each stub the service, which is the first member.
+typedef struct ClientService {
+    ProtobufCService service;
+    Tine *tine; // borrowed
+    TineCallOptions options;
+} ClientService;
+
+static void service_invoke(ProtobufCService *service, unsigned method_index,
+                           const ProtobufCMessage *request, ProtobufCClosure closure,
+                           void *closure_data)
+{
+    ClientService *client = (ClientService *)service;
+    const ProtobufCMethodDescriptor *method = &service->descriptor->methods[method_index];
+    char path[METHOD_BYTES_MAX];
+    snprintf(path, sizeof(path), "/%s/%s", service->descriptor->name, method->name);
+    ProtobufCMessage *response = NULL;
+    (void)tine_call(client->tine, &client->options, path, request, method->output, &response);
+    if (closure) closure(response, closure_data);
+    if (response) protobuf_c_message_free_unpacked(response, NULL);
+}
+
+static void service_destroy(ProtobufCService *service)
+{
+    free(service);
+}
+
+ProtobufCService *tine_client_service(Tine *tine, const TineCallOptions *options)
+{
+    ClientService *client = calloc(1, sizeof(ClientService));
+    if (!client) return NULL;
+    client->service.descriptor = &tine__v1__store_service__descriptor;
+    client->service.invoke = service_invoke;
+    client->service.destroy = service_destroy;
+    client->tine = tine;
+    if (options) client->options = *options;
+    client->options.operation_id = NULL;
+    return &client->service;
+}

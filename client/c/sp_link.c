@@ -1,0 +1,214 @@
+// Links. A connection lives as long as a caller uses it. Whoever sees it fail shuts the socket
+// down, which ends all that others do with it; the last one out closes it.
+
+#include "sp_link.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+
+enum {
+    CONNECT_MS_MAX = 5000,
+    ID_COUNTER_MASK = 0x1ffffff, // 25 bits; six name the slot, one marks the id
+};
+
+static void connect_once(Link *link, int64_t deadline_ns);
+
+static void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+Link *link_make(const char *path, pid_t pid, Link *of_parent)
+{
+    Link *link = calloc(1, sizeof(Link));
+    if (!link) return NULL;
+    link->path = path;
+    link->pid = pid;
+    link->of_parent = of_parent;
+    link->was_connected = of_parent && of_parent->was_connected;
+    pthread_mutex_init(&link->mutex, NULL);
+    condition_init(&link->changed);
+    condition_init(&link->slot_freed);
+    condition_init(&link->sender_left);
+    return link;
+}
+
+static void free_one(Link *link)
+{
+    if (link->pid == getpid()) {
+        if (link->connection) connection_release(link->connection);
+        pthread_mutex_destroy(&link->mutex);
+        pthread_cond_destroy(&link->changed);
+        pthread_cond_destroy(&link->slot_freed);
+        pthread_cond_destroy(&link->sender_left);
+    } else {
+        link_leave_to_parent(link);
+        free(link->connection); // as fork left it, perhaps in the middle of a change
+    }
+    free(link);
+}
+
+void link_free(Link *link)
+{
+    while (link) {
+        Link *of_parent = link->of_parent;
+        free_one(link);
+        link = of_parent;
+    }
+}
+
+void link_leave_to_parent(Link *link)
+{
+    if (!link->connection || link->connection->fd < 0) return;
+    close(link->connection->fd);
+    link->connection->fd = -1;
+}
+
+bool link_wait(Link *link, pthread_cond_t *condition, int64_t until_ns)
+{
+    if (until_ns == INT64_MAX) return pthread_cond_wait(condition, &link->mutex) == 0;
+    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+    if (pthread_cond_timedwait(condition, &link->mutex, &until) != ETIMEDOUT) return true;
+    pthread_cond_signal(condition); // it may have been this one that was woken
+    return false;
+}
+
+int link_connect(Link *link, const ChannelCall *call, TineStatus *status)
+{
+    unsigned attempts_before = link->attempts;
+    while (!link->connection) {
+        int64_t now_ns = clock_monotonic_ns();
+        if (now_ns >= call->deadline_ns) {
+            return status_deadline_exceeded(status, /* was_sent= */ false);
+        }
+        bool is_patient =
+            now_ns < call->connect_until_ns && (link->was_connected || call->waits_at_first);
+        bool is_too_early = !link->is_connecting && now_ns < link->connect_after_ns;
+        if (!is_patient && (is_too_early || link->attempts != attempts_before)) {
+            return status_unavailable(status, "no tined answers at %s: %s", link->path, link->why);
+        }
+        int64_t until_ns = call->deadline_ns;
+        if (is_patient && call->connect_until_ns < until_ns) until_ns = call->connect_until_ns;
+        if (link->is_connecting) {
+            (void)link_wait(link, &link->changed, until_ns);
+        } else if (is_too_early) {
+            if (link->connect_after_ns < until_ns) until_ns = link->connect_after_ns;
+            (void)link_wait(link, &link->changed, until_ns);
+        } else {
+            connect_once(link, call->deadline_ns);
+        }
+    }
+    return STATUS_OK;
+}
+
+static void link_failed(Link *link, const char *why)
+{
+    snprintf(link->why, sizeof(link->why), "%s", why);
+    link->failures++;
+    link->connect_after_ns = clock_monotonic_ns() + channel_backoff_ns(link->failures);
+}
+
+static Connection *connection_make(int fd)
+{
+    Connection *connection = calloc(1, sizeof(Connection));
+    if (!connection) return NULL;
+    Random random;
+    random_seed_system(&random);
+    connection->fd = fd;
+    connection->references = 1;
+    connection->id_counter = (uint32_t)random_next(&random);
+    for (unsigned i = 0; i < CHANNEL_IN_FLIGHT_MAX; i++) {
+        connection->free_slots[i] = (uint8_t)(CHANNEL_IN_FLIGHT_MAX - 1 - i);
+        condition_init(&connection->slots[i].wakes);
+    }
+    connection->free_count = CHANNEL_IN_FLIGHT_MAX;
+    return connection;
+}
+
+// One attempt, without the mutex. Others wait for its end.
+static void connect_once(Link *link, int64_t deadline_ns)
+{
+    link->is_connecting = true;
+    pthread_mutex_unlock(&link->mutex);
+    int64_t until_ns = clock_monotonic_ns() + (int64_t)CONNECT_MS_MAX * 1000000;
+    char why[SP_WHY_BYTES] = "there is no memory for a connection";
+    int fd = sp_dial(link->path, until_ns < deadline_ns ? until_ns : deadline_ns, why);
+    Connection *connection = fd >= 0 ? connection_make(fd) : NULL;
+    if (fd >= 0 && !connection) close(fd);
+
+    pthread_mutex_lock(&link->mutex);
+    link->is_connecting = false;
+    link->attempts++;
+    link->connection = connection;
+    link->was_connected |= connection != NULL;
+    // One caller's short deadline is no reason to keep the others from trying.
+    if (!connection && !time_is_past(deadline_ns)) link_failed(link, why);
+    pthread_cond_broadcast(&link->changed);
+}
+
+void connection_break(Link *link, Connection *connection, const char *why)
+{
+    if (connection->is_broken) return;
+    connection->is_broken = true;
+    snprintf(connection->why, sizeof(connection->why), "%s", why);
+    shutdown(connection->fd, SHUT_RDWR); // whoever sends or receives comes back
+    for (size_t i = 0; i < CHANNEL_IN_FLIGHT_MAX; i++) {
+        if (connection->slots[i].is_parked) pthread_cond_signal(&connection->slots[i].wakes);
+    }
+    pthread_cond_broadcast(&link->sender_left);
+    pthread_cond_broadcast(&link->slot_freed);
+    pthread_cond_broadcast(&link->changed);
+    if (link->connection != connection) return;
+
+    // One that never answered counts as a failed attempt: a server that accepts and hangs up is
+    // not to be connected to in a loop.
+    if (!connection->has_replied) link_failed(link, why);
+    link->connection = NULL;
+    connection_release(connection);
+}
+
+void connection_release(Connection *connection)
+{
+    assert(connection->references > 0);
+    if (--connection->references > 0) return;
+    close(connection->fd);
+    for (size_t i = 0; i < CHANNEL_IN_FLIGHT_MAX; i++) {
+        buffer_free(&connection->slots[i].reply);
+        pthread_cond_destroy(&connection->slots[i].wakes);
+    }
+    sp_reader_free(&connection->reader);
+    free(connection);
+}
+
+Slot *slot_take(Connection *connection)
+{
+    if (connection->free_count == 0) return NULL;
+    uint32_t index = connection->free_slots[--connection->free_count];
+    Slot *slot = &connection->slots[index];
+    slot->id =
+        SP_ID_BIT | index | (connection->id_counter++ & ID_COUNTER_MASK) * CHANNEL_IN_FLIGHT_MAX;
+    slot->state = SLOT_WAITING;
+    return slot;
+}
+
+void slot_release(Link *link, Connection *connection, Slot *slot)
+{
+    buffer_free(&slot->reply);
+    slot->state = SLOT_FREE;
+    slot->id = 0;
+    connection->free_slots[connection->free_count++] = (uint8_t)(slot - connection->slots);
+    pthread_cond_signal(&link->slot_freed);
+}

@@ -1,0 +1,80 @@
+// A link: what one process has of an SP channel, and its connection. See channel_sp.c for how
+// callers share it; all functions here are called with the link's mutex held, unless they say
+// otherwise.
+
+#pragma once
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "channel.h"
+#include "sp_wire.h"
+
+typedef enum SlotState { SLOT_FREE, SLOT_WAITING, SLOT_ANSWERED, SLOT_ABANDONED } SlotState;
+
+typedef struct Slot {
+    SlotState state;
+    uint32_t id; // 0 while it is free
+    Buffer reply;
+    bool is_parked; // its caller waits on `wakes`
+    pthread_cond_t wakes;
+} Slot;
+
+typedef struct Connection {
+    int fd;
+    unsigned references; // callers, and the link's while it is the current one
+    bool is_broken;
+    bool has_replied;
+    bool has_sender;
+    bool has_receiver;
+    char why[SP_WHY_BYTES]; // it broke
+    uint32_t id_counter;
+    uint8_t free_slots[CHANNEL_IN_FLIGHT_MAX];
+    unsigned free_count, abandoned_count, parked_count;
+    Slot slots[CHANNEL_IN_FLIGHT_MAX];
+    SpReader reader; // the receiver's
+} Connection;
+
+// What one process has of the channel. A child of fork makes its own and never touches its
+// parent's again, whose mutex another thread may have held.
+typedef struct Link {
+    const char *path; // borrowed from the channel
+    pid_t pid;
+    struct Link *of_parent; // owned; its memory is all that is left of it
+    pthread_mutex_t mutex;  // guards all below, and the connections
+    pthread_cond_t changed; // a connection came or went
+    pthread_cond_t slot_freed;
+    pthread_cond_t sender_left;
+    Connection *connection; // the current one, or NULL
+    bool was_connected;     // ever, here or in the parent
+    bool is_connecting;     // one caller does
+    unsigned attempts;      // finished ones
+    unsigned failures;      // in a row
+    int64_t connect_after_ns;
+    char why[SP_WHY_BYTES]; // the last one failed
+} Link;
+
+// Without the mutex. NULL: out of memory. `of_parent`, the link of the process that forked, is
+// taken and lives as long as the new one.
+Link *link_make(const char *path, pid_t pid, Link *of_parent);
+
+// Without the mutex; nobody may use it. Frees those of the parents too.
+void link_free(Link *link);
+
+// In a child of fork: closes the parent's connection here. The parent goes on using it.
+void link_leave_to_parent(Link *link);
+
+// Waits for `condition` with the mutex. False when the time is up. All waits are in loops:
+// callers may be woken needlessly.
+bool link_wait(Link *link, pthread_cond_t *condition, int64_t until_ns);
+
+// Comes back with `link->connection`, or with the code that says why there is none.
+int link_connect(Link *link, const ChannelCall *call, TineStatus *status);
+
+// Gives up a connection: all that is in flight on it fails, the next call connects anew.
+void connection_break(Link *link, Connection *connection, const char *why);
+void connection_release(Connection *connection); // one reference
+
+// A free slot, in state SLOT_WAITING and with a fresh id; NULL: all are taken.
+Slot *slot_take(Connection *connection);
+void slot_release(Link *link, Connection *connection, Slot *slot);

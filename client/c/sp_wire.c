@@ -1,0 +1,214 @@
+// The SP wire format. A large body is received straight into its own memory; small frames come
+// through the inbox, several with one recv(2).
+
+#include "sp_wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "channel.h"
+
+enum { HELLO_BYTES = 8, ID_BYTES = 4, FRAME_TYPE = 1, POLL_MS_MAX = 60 * 1000 };
+
+static const uint8_t HELLO_REQ[HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
+static const uint8_t HELLO_REP[HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
+
+static bool connect_until(int fd, const char *path, int64_t deadline_ns);
+static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES]);
+
+int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES])
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        snprintf(why, SP_WHY_BYTES, "no socket: %s", strerror(errno));
+        return -1;
+    }
+    bool is_connected = connect_until(fd, path, deadline_ns);
+    if (!is_connected) {
+        snprintf(why, SP_WHY_BYTES, "%s", errno == EAGAIN ? "nobody accepts" : strerror(errno));
+    }
+    if (is_connected && hello_exchange(fd, deadline_ns, why)) return fd;
+    close(fd);
+    return -1;
+}
+
+// A Unix socket whose backlog is full makes connect(2) wait; SO_SNDTIMEO bounds that.
+static bool connect_until(int fd, const char *path, int64_t deadline_ns)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    int ms = channel_poll_ms(deadline_ns, POLL_MS_MAX);
+    struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 + 1};
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0) return false;
+    int code;
+    do {
+        code = connect(fd, (const struct sockaddr *)&address, sizeof(address));
+    } while (code != 0 && errno == EINTR);
+    return code == 0;
+}
+
+static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
+{
+    uint8_t hello[HELLO_BYTES];
+    size_t got = 0;
+    ssize_t count = send(fd, HELLO_REQ, HELLO_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (count > 0 && got < HELLO_BYTES) {
+        struct pollfd wanted = {.fd = fd, .events = POLLIN};
+        int ready = poll(&wanted, 1, channel_poll_ms(deadline_ns, POLL_MS_MAX));
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) {
+            snprintf(why, SP_WHY_BYTES, "it accepted, but did not say hello");
+            return false;
+        }
+        count = recv(fd, hello + got, HELLO_BYTES - got, MSG_DONTWAIT);
+        if (count < 0 && (errno == EINTR || errno == EAGAIN))
+            count = 1; // once more
+        else if (count > 0)
+            got += (size_t)count;
+    }
+    if (count <= 0) {
+        snprintf(why, SP_WHY_BYTES, "it hung up before it said hello");
+        return false;
+    }
+    if (memcmp(hello, HELLO_REP, HELLO_BYTES) != 0) {
+        snprintf(why, SP_WHY_BYTES, "what listens there is no REP socket");
+        return false;
+    }
+    return true;
+}
+
+static void put_u32(uint8_t *out, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+static uint32_t get_u32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+void sp_frame_begin(SpFrame *frame, uint32_t id, Slice body)
+{
+    uint64_t length = body.size + ID_BYTES;
+    frame->header[0] = FRAME_TYPE;
+    put_u32(frame->header + 1, (uint32_t)(length >> 32));
+    put_u32(frame->header + 5, (uint32_t)length);
+    put_u32(frame->header + 9, id);
+    frame->body = body;
+    frame->sent = 0;
+}
+
+SpResult sp_frame_send(SpFrame *frame, int fd)
+{
+    size_t whole = SP_HEADER_BYTES + frame->body.size;
+    while (frame->sent < whole) {
+        struct iovec parts[2];
+        size_t count = 0;
+        Slice header = slice_skip(slice(frame->header, SP_HEADER_BYTES), frame->sent);
+        size_t body_sent = frame->sent > SP_HEADER_BYTES ? frame->sent - SP_HEADER_BYTES : 0;
+        Slice body = slice_skip(frame->body, body_sent);
+        if (header.size > 0) {
+            parts[count++] = (struct iovec){(void *)(uintptr_t)header.bytes, header.size};
+        }
+        if (body.size > 0) {
+            parts[count++] = (struct iovec){(void *)(uintptr_t)body.bytes, body.size};
+        }
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+        ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) return errno == EAGAIN ? SP_AGAIN : SP_BROKEN;
+        frame->sent += (size_t)sent;
+    }
+    return SP_DONE;
+}
+
+// What is left of a large body does not pass through the inbox.
+static bool is_direct(const SpReader *reader)
+{
+    return reader->is_in_body && reader->begin == reader->end &&
+           reader->body_left > SP_INBOX_BYTES / 2;
+}
+
+uint8_t *sp_reader_room(SpReader *reader, size_t *out_size)
+{
+    if (is_direct(reader)) {
+        *out_size = reader->body_left;
+        return reader->body.bytes + reader->body.end;
+    }
+    size_t left = reader->end - reader->begin; // less than a header
+    memmove(reader->inbox, reader->inbox + reader->begin, left);
+    reader->begin = 0;
+    reader->end = left;
+    *out_size = SP_INBOX_BYTES - left;
+    return reader->inbox + left;
+}
+
+void sp_reader_took(SpReader *reader, size_t size)
+{
+    if (is_direct(reader)) {
+        buffer_grow(&reader->body, size);
+        reader->body_left -= size;
+    } else {
+        reader->end += size;
+    }
+}
+
+static SpResult header_read(SpReader *reader, const char **out_why)
+{
+    const uint8_t *bytes = reader->inbox + reader->begin;
+    if (reader->end - reader->begin < SP_HEADER_BYTES) return SP_AGAIN;
+    uint64_t length = (uint64_t)get_u32(bytes + 1) << 32 | get_u32(bytes + 5);
+    *out_why = "it sent a frame that is none of SP";
+    if (bytes[0] != FRAME_TYPE || length < ID_BYTES) return SP_BROKEN;
+    *out_why = "it sent a reply that is too long";
+    if (length - ID_BYTES > CHANNEL_RESPONSE_BYTES_MAX) return SP_BROKEN;
+    *out_why = "there is no memory for its reply";
+    uint8_t *room;
+    Error error = buffer_reset(&reader->body, 0);
+    if (!error) error = buffer_reserve(&reader->body, (size_t)length - ID_BYTES, &room);
+    if (error) return SP_BROKEN;
+    reader->id = get_u32(bytes + 9);
+    reader->body_left = (size_t)length - ID_BYTES;
+    reader->is_in_body = true;
+    reader->begin += SP_HEADER_BYTES;
+    return SP_DONE;
+}
+
+SpResult sp_reader_next(SpReader *reader, uint32_t *out_id, Buffer *out_body, const char **out_why)
+{
+    if (!reader->is_in_body) {
+        SpResult result = header_read(reader, out_why);
+        if (result != SP_DONE) return result;
+    }
+    size_t count = reader->end - reader->begin;
+    if (count > reader->body_left) count = reader->body_left;
+    if (count > 0) {
+        memcpy(reader->body.bytes + reader->body.end, reader->inbox + reader->begin, count);
+        buffer_grow(&reader->body, count);
+        reader->begin += count;
+        reader->body_left -= count;
+    }
+    if (reader->body_left > 0) return SP_AGAIN;
+    *out_id = reader->id;
+    *out_body = reader->body;
+    reader->body = (Buffer){.bytes = NULL};
+    reader->is_in_body = false;
+    return SP_DONE;
+}
+
+void sp_reader_free(SpReader *reader)
+{
+    buffer_free(&reader->body);
+}

@@ -1,0 +1,109 @@
+// The store in this process, by URL.
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "steps.h"
+
+static size_t leftovers(const char *directory)
+{
+    DIR *opened = opendir(directory);
+    size_t count = 0;
+    if (!opened) return 0;
+    for (struct dirent *entry; (entry = readdir(opened));) {
+        count += strncmp(entry->d_name, "tine-memory-", strlen("tine-memory-")) == 0;
+    }
+    closedir(opened);
+    return count;
+}
+
+TEST(memory_is_a_store_that_leaves_nothing)
+{
+    size_t before = leftovers("/dev/shm") + leftovers("/tmp");
+    Tine *tine = open_ok("embedded::memory:");
+    CHECK_EQ(leftovers("/dev/shm") + leftovers("/tmp"), before);
+    Id session = session_new(tine);
+    append_text(tine, session.text, "m1");
+    append_text(tine, session.text, "m2");
+    CHECK_STR(history_of(tine, session.text), "m1 m2");
+    Tine *other = open_ok("embedded::memory:");
+    TineStatus status;
+    char answer[ANSWER_BYTES_MAX];
+    CHECK_EQ(ask(other, &(TineCallOptions){.out_status = &status}, session.text, answer),
+             STATUS_NOT_FOUND);
+    CHECK_STR(status.reason, "SESSION_NOT_FOUND");
+    tine_close(other);
+    tine_close(tine);
+}
+
+TEST(embedded_keeps_what_was_written)
+{
+    char url[512];
+    snprintf(url, sizeof(url), "embedded:%s/store", test_dir());
+    Tine *tine = open_ok(url);
+    Id session = session_new(tine);
+    append_text(tine, session.text, "m1");
+    tine_close(tine);
+    tine = open_ok(url);
+    CHECK_STR(history_of(tine, session.text), "m1");
+    tine_close(tine);
+}
+
+TEST(a_directory_is_opened_once)
+{
+    char url[512], pid[32];
+    snprintf(url, sizeof(url), "embedded:%s", test_dir());
+    snprintf(pid, sizeof(pid), "pid %ld", (long)getpid());
+    CLEANUP(closep) Tine *tine = open_ok(url);
+    Tine *second = NULL;
+    TineStatus status;
+    CHECK_EQ(tine_open(url, &status, &second), STATUS_UNAVAILABLE);
+    CHECK(second == NULL);
+    CHECK_STR(status.reason, "UNAVAILABLE");
+    CHECK(strstr(status.message, pid));
+    CHECK(strstr(status.message, test_dir()));
+}
+
+TEST(an_open_that_fails_says_why)
+{
+    Tine *tine = NULL;
+    TineStatus status;
+    CHECK_EQ(tine_open("embedded:", &status, &tine), STATUS_INVALID_ARGUMENT);
+    CHECK(*status.message);
+    CHECK_EQ(tine_open("embedded:/proc/nowhere", &status, &tine), STATUS_DATA_LOSS);
+    CHECK(strstr(status.message, "/proc/nowhere"));
+    CHECK_EQ(tine_open("http://x", &status, &tine) != 0, true);
+    CHECK(tine == NULL);
+    CHECK_EQ(tine_open("embedded:", NULL, &tine), STATUS_INVALID_ARGUMENT);
+}
+
+TEST(a_child_of_fork_may_only_close_an_embedded_store)
+{
+    CLEANUP(closep) Tine *tine = open_ok("embedded::memory:");
+    Id session = session_new(tine);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        TineStatus status;
+        char answer[ANSWER_BYTES_MAX];
+        int code = ask(tine, &(TineCallOptions){.out_status = &status}, session.text, answer);
+        tine_close(tine);
+        _exit(code == STATUS_UNAVAILABLE && strstr(status.message, "fork") ? 0 : 1);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    append_text(tine, session.text, "m1");
+    CHECK_STR(history_of(tine, session.text), "m1");
+}
+
+TEST(close_takes_null)
+{
+    tine_close(NULL);
+    tine_watch_close(NULL);
+}
