@@ -2,9 +2,9 @@
 //
 // A request is *running* from its arrival until its reply is handed to the socket: at most
 // CLIENT_REQUESTS_MAX of a connection at once, one more is refused. A reply is *unsent* from then
-// on until the socket has taken it: a client that lets too many of them wait is cut off. The two are
-// counted apart because a client may have read its reply, and sent its next request, before the
-// socket tells us so.
+// on until the socket has taken it: a client that lets too many of them wait is cut off. The two
+// are counted apart because a client may have read its reply, and sent its next request, before
+// the socket tells us so.
 
 #pragma once
 
