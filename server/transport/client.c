@@ -23,6 +23,7 @@ struct Clients {
     size_t count_max;
     pthread_mutex_t mutex; // guards all below, and what the entries count
     size_t count;
+    size_t unsent_bytes; // of all
     Client *buckets[BUCKETS];
 };
 
@@ -138,8 +139,11 @@ bool client_answered(Clients *clients, Client *client, bool was_running, size_t 
     }
     client->unsent++;
     client->unsent_bytes += reply_bytes;
-    bool is_fine = client->unsent <= CLIENT_UNSENT_MAX &&
-                   (client->unsent == 1 || client->unsent_bytes <= CLIENT_UNSENT_BYTES_MAX);
+    clients->unsent_bytes += reply_bytes;
+    // One reply may always wait: who reads one by one is not cut off for what others leave unread.
+    bool is_fine = client->unsent == 1 || (client->unsent <= CLIENT_UNSENT_MAX &&
+                                           client->unsent_bytes <= CLIENT_UNSENT_BYTES_MAX &&
+                                           clients->unsent_bytes <= UNSENT_BYTES_MAX);
     pthread_mutex_unlock(&clients->mutex);
     return is_fine;
 }
@@ -149,6 +153,7 @@ void client_sent(Clients *clients, Client *client, size_t reply_bytes)
     pthread_mutex_lock(&clients->mutex);
     client->unsent--;
     client->unsent_bytes -= reply_bytes;
+    clients->unsent_bytes -= reply_bytes;
     release(client);
     pthread_mutex_unlock(&clients->mutex);
 }

@@ -34,7 +34,7 @@ Client *clients_request(Clients *clients, uint32_t pipe_id, bool *out_may_run);
 bool client_needs_token(const Client *client);
 
 // The reply is about to be handed to the socket. `was_running` is what `*out_may_run` said. False:
-// too much is unsent, and the connection is to be closed.
+// too much is unsent, of this connection or of all, and it is to be closed.
 MUST_USE bool client_answered(Clients *clients, Client *client, bool was_running,
                               size_t reply_bytes);
 

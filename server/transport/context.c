@@ -21,6 +21,9 @@
 #include "rpc/dispatch.h"
 #include "rpc/engine.h"
 
+// Of Contexts.inside. Stopped: nobody enters any more, and the list stays as it is.
+enum { INSIDE_STOPPED = 1, INSIDE_ONE = 2 };
+
 typedef struct Context Context;
 
 struct Context {
@@ -41,11 +44,11 @@ struct Context {
 
 struct Contexts {
     ContextsOptions options;
-    atomic_bool is_stopped; // nobody calls NNG any more, and the list stays as it is
-    atomic_size_t inside_count; // threads that call NNG
+    atomic_size_t inside; // threads that call NNG, each counts INSIDE_ONE; and INSIDE_STOPPED
 
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t drained; // or nobody is inside
+    bool is_left;           // stopped, and nobody is inside any more
     Context *all;
     size_t count, receiving_count;
     size_t accepted_count; // requests that a drain waits for
@@ -91,31 +94,39 @@ void contexts_refuse(Contexts *contexts)
 void contexts_stop(Contexts *contexts)
 {
     pthread_mutex_lock(&contexts->mutex);
-    atomic_store(&contexts->is_stopped, true);
-    while (atomic_load(&contexts->inside_count) > 0) {
+    if (atomic_fetch_or(&contexts->inside, INSIDE_STOPPED) == 0) contexts->is_left = true;
+    while (!contexts->is_left)
         pthread_cond_wait(&contexts->drained, &contexts->mutex);
-    }
     pthread_mutex_unlock(&contexts->mutex);
 }
 
-static void leave(Contexts *contexts)
+static bool is_stopped(Contexts *contexts)
 {
-    // Who stops looks at the count after it has set the flag; who leaves, at the flag after the
-    // count.
-    if (atomic_fetch_sub(&contexts->inside_count, 1) > 1) return;
-    if (!atomic_load(&contexts->is_stopped)) return;
-    pthread_mutex_lock(&contexts->mutex);
-    pthread_cond_broadcast(&contexts->drained);
-    pthread_mutex_unlock(&contexts->mutex);
+    return atomic_load(&contexts->inside) & INSIDE_STOPPED;
 }
 
 // Around each call of NNG about a context. False: it is not to be made.
 static bool enter(Contexts *contexts)
 {
-    atomic_fetch_add(&contexts->inside_count, 1);
-    if (!atomic_load(&contexts->is_stopped)) return true;
-    leave(contexts);
+    size_t inside = atomic_load(&contexts->inside);
+    while (!(inside & INSIDE_STOPPED)) {
+        if (atomic_compare_exchange_weak(&contexts->inside, &inside, inside + INSIDE_ONE)) {
+            return true;
+        }
+    }
     return false;
+}
+
+// Once the last one has left after the stop, all may be freed at any moment: so that it left is
+// told under the mutex, and nothing is looked at behind that.
+static void leave(Contexts *contexts)
+{
+    size_t before = atomic_fetch_sub(&contexts->inside, INSIDE_ONE);
+    if (before != (INSIDE_ONE | INSIDE_STOPPED)) return;
+    pthread_mutex_lock(&contexts->mutex);
+    contexts->is_left = true;
+    pthread_cond_broadcast(&contexts->drained);
+    pthread_mutex_unlock(&contexts->mutex);
 }
 
 bool contexts_drain(Contexts *contexts, int64_t until_ns)
@@ -219,7 +230,7 @@ static bool context_list(Context *context)
 {
     Contexts *contexts = context->contexts;
     pthread_mutex_lock(&contexts->mutex);
-    bool is_listed = !atomic_load(&contexts->is_stopped);
+    bool is_listed = !is_stopped(contexts);
     if (is_listed) {
         context->next = contexts->all;
         if (context->next) context->next->previous = context;
@@ -265,17 +276,29 @@ static void context_receive(Context *context)
     leave(contexts);
 }
 
-// Closes a context that does nothing, from a callback of its own.
+static void context_unlist(Context *context)
+{
+    Contexts *contexts = context->contexts;
+    pthread_mutex_lock(&contexts->mutex);
+    if (context->next) context->next->previous = context->previous;
+    if (context->previous) context->previous->next = context->next;
+    if (contexts->all == context) contexts->all = context->next;
+    contexts->count--;
+    pthread_mutex_unlock(&contexts->mutex);
+}
+
+// Closes a context that does nothing, from a callback of its own. Until it is gone its thread is
+// inside: nobody else would wait for a context that is no longer listed.
 static void context_close(Context *context)
 {
     Contexts *contexts = context->contexts;
-    if (enter(contexts)) {
-        nng_ctx_close(context->ctx);
-        leave(contexts);
-    }
+    if (!enter(contexts)) return; // it goes with the others
+    context_unlist(context);
+    nng_ctx_close(context->ctx);
     nng_aio_reap(context->receive);
     nng_aio_reap(context->send);
     context_free(context);
+    leave(contexts);
 }
 
 // After its reply, or instead of one: the context receives again, or goes if enough others do.
@@ -287,18 +310,9 @@ static void context_again(Context *context)
         pthread_cond_broadcast(&contexts->drained);
     }
     context->is_accepted = false;
-    bool is_stopped = atomic_load(&contexts->is_stopped);
     bool is_needed = contexts->receiving_count < CONTEXTS_READY;
-    if (is_needed) {
-        contexts->receiving_count++;
-    } else if (!is_stopped) {
-        if (context->next) context->next->previous = context->previous;
-        if (context->previous) context->previous->next = context->next;
-        if (contexts->all == context) contexts->all = context->next;
-        contexts->count--;
-    }
+    if (is_needed) contexts->receiving_count++;
     pthread_mutex_unlock(&contexts->mutex);
-    if (is_stopped) return;
     if (is_needed) {
         context_receive(context);
     } else {
