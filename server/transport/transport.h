@@ -26,8 +26,8 @@ MUST_USE Error transport_start(const TransportOptions *options, ErrorDetail *det
 // Stops intake: connections are refused, requests that come are answered UNAVAILABLE.
 void transport_stop_intake(Transport *transport);
 
-// Waits until every request accepted before is answered and its reply is sent, or until the
-// deadline. False: some are left.
+// Waits until every request accepted before is answered and its reply is sent, the whole of it, or
+// until the deadline. False: some are left.
 MUST_USE bool transport_drain(Transport *transport, int64_t until_ns);
 
 // Closes all connections. Calls that still run may end later.

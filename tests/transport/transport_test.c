@@ -2,6 +2,7 @@
 
 #include <nng/nng.h>
 #include <nng/protocol/reqrep0/req.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -389,4 +390,90 @@ TEST(a_server_that_must_not_wait_refuses_the_queue_and_stores_none_of_it)
     CHECK_EQ(message_count(&server, session), 1);
     sp_close(&sp);
     request_free(&append);
+}
+
+static void *drain(void *context)
+{
+    Server *server = context;
+    transport_stop_intake(server->transport);
+    bool is_drained = transport_drain(server->transport, INT64_MAX);
+    transport_close(server->transport);
+    return is_drained ? server : NULL;
+}
+
+TEST(a_long_reply_is_read_to_its_end_although_the_server_stops)
+{
+    enum { TEXT_BYTES = 8 * 1024 * 1024 };
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session, message;
+    engine_new_session(server.engine, NULL, session);
+    char *text = calloc(1, TEXT_BYTES + 1);
+    CHECK(text != NULL);
+    memset(text, 'x', TEXT_BYTES);
+    engine_append_text(server.engine, session, text, message);
+    free(text);
+    Sp sp = sp_open(server.path);
+    Slice request = request_get_message(message), reply;
+    CHECK(sp_send(sp, 1, request));
+    wait_for_requests(&server, 1);
+    CHECK(!transport_drain(server.transport, clock_monotonic_ns()));
+
+    pthread_t thread;
+    void *is_drained;
+    uint32_t id;
+    CHECK_EQ(pthread_create(&thread, NULL, drain, &server), 0);
+    CHECK(sp_receive(sp, &id, &reply));
+    CHECK(reply.size > TEXT_BYTES);
+    CHECK_EQ(pthread_join(thread, &is_drained), 0);
+    CHECK(is_drained != NULL);
+    sp_free(&reply);
+    request_free(&request);
+    sp_close(&sp);
+    engine_close(server.engine);
+    transport_free(server.transport);
+    server = (Server){.engine = NULL};
+}
+
+// Sends on and on, until the server is gone.
+static void *ask_on(void *context)
+{
+    Sp sp = sp_open(((Server *)context)->path);
+    Slice requests[] = {request_health(), request_get_message("00000000000000000000000001")};
+    bool is_there = true;
+    for (uint32_t sent = 0, received = 0; is_there;) {
+        while (is_there && sent - received < CLIENT_REQUESTS_MAX) {
+            is_there = sp_send(sp, sent, requests[sent % 2]);
+            sent++;
+        }
+        uint32_t id;
+        Slice reply;
+        is_there = is_there && sp_receive(sp, &id, &reply);
+        if (is_there) sp_free(&reply);
+        received++;
+    }
+    request_free(&requests[0]);
+    request_free(&requests[1]);
+    sp_close(&sp);
+    return NULL;
+}
+
+TEST(a_server_may_be_closed_under_load_without_a_drain)
+{
+    enum { CLIENTS = 6 };
+    for (size_t i = 0; i < test_scaled(100); i++) {
+        Server server;
+        server_open(&server, NULL);
+        pthread_t clients[CLIENTS];
+        for (size_t j = 0; j < CLIENTS; j++)
+            CHECK_EQ(pthread_create(&clients[j], NULL, ask_on, &server), 0);
+        wait_for_clients(&server, CLIENTS);
+        wait_for_requests(&server, 500);
+        if (i % 2 == 0) transport_stop_intake(server.transport);
+        transport_close(server.transport);
+        engine_close(server.engine);
+        transport_free(server.transport);
+        for (size_t j = 0; j < CLIENTS; j++)
+            pthread_join(clients[j], NULL);
+    }
 }
