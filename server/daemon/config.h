@@ -29,6 +29,7 @@ typedef struct Config {
     int log_level;        // LogLevel
     int log_format;       // LogFormat
     char log_file[PATH_BYTES_MAX]; // "": standard error
+    unsigned long file_system_type; // of `data`; 0: asked of the kernel. No option: tests say one
 } Config;
 
 // Reads flags and environment, and the token. ERROR_INVALID_ARGUMENT: `detail` says which is wrong

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "daemon/lock.h"
+#include "base/lock.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
 #include "transport/transport.h"
@@ -69,13 +69,17 @@ ExitCode daemon_run(const Config *config)
     return code;
 }
 
+// All that can be known before anything is made.
 static Error check_places(const Config *config, ErrorDetail *detail)
 {
-    char directory[PATH_BYTES_MAX];
+    char directory[PATH_BYTES_MAX], existing[PATH_BYTES_MAX];
     path_directory_of(config->socket, directory, sizeof(directory));
-    Error error = path_check_directory(directory, detail);
-    if (!error && !config->is_ephemeral) error = path_check_directory(config->data, detail);
-    return error;
+    Error error = path_check_directory(directory, detail, NULL);
+    if (!error) error = path_check_socket(config->socket, detail);
+    if (!error && *config->log_file) error = path_check_file(config->log_file, detail);
+    if (error || config->is_ephemeral) return error;
+    error = path_check_directory(config->data, detail, existing);
+    return error ? error : kv_check_directory(existing, config->file_system_type, detail);
 }
 
 ExitCode daemon_check(const Config *config)
@@ -142,7 +146,15 @@ static Error take_socket(Daemon *daemon)
     if (!error) error = path_check_private(directory, &daemon->detail);
     if (error) return error;
     snprintf(lock, sizeof(lock), "%s.lock", path);
-    return lock_take(lock, &daemon->detail, &daemon->socket_lock);
+    return lock_take(lock, path, "stop it or choose another with --socket", &daemon->detail,
+                     &daemon->socket_lock);
+}
+
+static void give_socket(Daemon *daemon)
+{
+    char lock[PATH_BYTES_MAX + sizeof(".lock")];
+    snprintf(lock, sizeof(lock), "%s.lock", daemon->config->socket);
+    lock_remove(lock, daemon->socket_lock);
 }
 
 static void on_store_failed(void *context)
@@ -171,6 +183,7 @@ static Error open_store(Daemon *daemon)
                 .event_count_max = config->event_count_max,
                 .event_age_ms_max = config->event_age_ms_max,
                 .operation_age_ms_max = config->operation_age_ms_max,
+                .file_system_type = config->file_system_type,
             },
         .hooks = {.store_failed = on_store_failed, .context = daemon},
     };
@@ -277,5 +290,5 @@ static void daemon_stop(Daemon *daemon)
     engine_close(daemon->engine);
     transport_free(daemon->transport);
     if (is_ready) log_write(LOG_INFO, "stopped", NULL);
-    if (daemon->socket_lock >= 0) close(daemon->socket_lock);
+    give_socket(daemon);
 }

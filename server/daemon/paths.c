@@ -78,7 +78,7 @@ void path_directory_of(const char *path, char *out, size_t out_bytes)
     snprintf(out, out_bytes, "%.*s", (int)size, path);
 }
 
-Error path_check_directory(const char *path, ErrorDetail *detail)
+Error path_check_directory(const char *path, ErrorDetail *detail, char *out_existing)
 {
     char above[PATH_BYTES_MAX];
     snprintf(above, sizeof(above), "%s", path);
@@ -98,7 +98,29 @@ Error path_check_directory(const char *path, ErrorDetail *detail)
         return error_say(detail, ERROR_IO, "cannot use %s: %s cannot be written to: %s", path,
                          above, strerror(errno));
     }
+    if (out_existing) memcpy(out_existing, above, sizeof(above));
     return ERROR_NONE;
+}
+
+Error path_check_socket(const char *path, ErrorDetail *detail)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0) {
+        if (errno == ENOENT) return ERROR_NONE;
+        return error_say(detail, ERROR_IO, "cannot use %s: %s", path, strerror(errno));
+    }
+    if (S_ISSOCK(found.st_mode)) return ERROR_NONE;
+    return error_say(detail, ERROR_IO, "%s is there and is no socket; take it away", path);
+}
+
+Error path_check_file(const char *path, ErrorDetail *detail)
+{
+    char directory[PATH_BYTES_MAX];
+    path_directory_of(path, directory, sizeof(directory));
+    bool can_be = access(path, W_OK) == 0;
+    if (!can_be && errno == ENOENT) can_be = access(directory, W_OK | X_OK) == 0;
+    if (can_be) return ERROR_NONE;
+    return error_say(detail, ERROR_IO, "cannot open %s: %s", path, strerror(errno));
 }
 
 Error path_make_directory(const char *path, ErrorDetail *detail)

@@ -44,15 +44,26 @@ typedef struct KvSeam {
     void *context;
 } KvSeam;
 
+// A row that says what a file is. Where it is there and has another value, no table that is missing
+// is made: whoever opened the file looks at the row, and closes.
+typedef struct KvMark {
+    KvTable table;
+    Slice key; // .size 0: no mark
+    Slice value;
+} KvMark;
+
 typedef struct KvOptions {
     const char *directory; // must exist; the file is directory/data.mdb
     const char *const *table_names;
     size_t table_count;
+    KvMark mark;
     size_t map_bytes;     // 0: sized from the disk, so that the disk is full first
     unsigned readers_max; // 0: READERS_MAX
     bool no_sync;         // ephemeral stores only: a crash of the host may corrupt
     bool read_only;       // directory/data.mdb must exist
     KvSeam seam;          // .before NULL: none
+    // statfs's f_type of the directory; 0: asked of the kernel. Tests say another.
+    unsigned long file_system_type;
 } KvOptions;
 
 // ERROR_UNAVAILABLE: this process has the file open already (a second open would break its locks),
@@ -63,6 +74,10 @@ MUST_USE Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_k
 // Whether locks and a shared map work on a file system with statfs's `f_type`. If not, `out_name`
 // is what people call it. Unknown types are taken for local.
 bool kv_file_system_is_local(unsigned long f_type, const char **out_name);
+
+// Whether a store can be in a directory that is there. `type` as KvOptions.file_system_type.
+// ERROR_INVALID_ARGUMENT: not on a local file system. ERROR_IO.
+MUST_USE Error kv_check_directory(const char *directory, unsigned long type, ErrorDetail *detail);
 
 // No transaction may be open. NULL is allowed.
 void kv_close(Kv *kv);

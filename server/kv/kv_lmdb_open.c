@@ -32,7 +32,6 @@ typedef struct ReaderSurvey {
 } ReaderSurvey;
 
 static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *detail);
-static Error check_directory(const char *directory, ErrorDetail *detail);
 static Error check_files(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static int identify_files(Kv *kv, const char *directory);
 static int identify_file(const char *directory, const char *name, KvFileId *out_id);
@@ -41,6 +40,7 @@ static uint64_t map_bytes_for_disk(const char *directory);
 static int reserve_lock_file(const KvOptions *options);
 static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes);
 static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail);
+static bool has_other_mark(MDB_txn *engine, const KvOptions *options);
 static int fill_up_file(Kv *kv);
 static void watch_forks(void);
 static int survey_reader(const char *line, void *context);
@@ -57,7 +57,7 @@ Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
 
-    Error error = check_directory(options->directory, detail);
+    Error error = kv_check_directory(options->directory, options->file_system_type, detail);
     if (error) return error;
     Kv *kv = aligned_alloc(_Alignof(Kv), sizeof *kv);
     if (!kv) return error_say(detail, ERROR_OUT_OF_MEMORY, "no memory to open the store");
@@ -131,14 +131,14 @@ static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *deta
     return ERROR_NONE;
 }
 
-static Error check_directory(const char *directory, ErrorDetail *detail)
+Error kv_check_directory(const char *directory, unsigned long type, ErrorDetail *detail)
 {
     struct statfs disk;
     if (statfs(directory, &disk))
         return error_say(detail, ERROR_IO, "cannot open the directory %s: %s", directory,
                          strerror(errno));
     const char *name = NULL;
-    if (!kv_file_system_is_local((unsigned long)disk.f_type, &name))
+    if (!kv_file_system_is_local(type ? type : (unsigned long)disk.f_type, &name))
         return error_say(detail, ERROR_INVALID_ARGUMENT,
                          "%s is on %s; the store's locks and its map need a local file system",
                          directory, name);
@@ -269,7 +269,8 @@ static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes)
     return fcntl(file, F_SETFD, FD_CLOEXEC) ? errno : 0;
 }
 
-// Creates the tables that are missing; a read-only store must have them all.
+// Creates the tables that are missing; a read-only store must have them all, and a file with
+// another mark may lack some.
 static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail)
 {
     MDB_txn *engine;
@@ -280,10 +281,12 @@ static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail)
         if (code) mdb_txn_abort(engine);
     }
     if (code == 0) {
-        unsigned flags = kv->is_read_only ? 0 : MDB_CREATE;
+        bool is_other = has_other_mark(engine, options);
+        unsigned flags = kv->is_read_only || is_other ? 0 : MDB_CREATE;
         for (size_t i = 0; i < options->table_count && code == 0; i++) {
             name = options->table_names[i];
             code = mdb_dbi_open(engine, name, flags, &kv->tables[i]);
+            if (code == MDB_NOTFOUND && is_other) code = 0;
         }
         if (code)
             mdb_txn_abort(engine);
@@ -296,6 +299,21 @@ static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail)
                          mdb_strerror(code));
     kv->table_count = (unsigned)options->table_count;
     return ERROR_NONE;
+}
+
+static bool has_other_mark(MDB_txn *engine, const KvOptions *options)
+{
+    const KvMark *mark = &options->mark;
+    MDB_val key = {.mv_size = mark->key.size, .mv_data = (void *)(uintptr_t)mark->key.bytes};
+    MDB_val value;
+    MDB_dbi table;
+    if (mark->key.size == 0 ||
+        mdb_dbi_open(engine, options->table_names[mark->table], 0, &table) != 0 ||
+        mdb_get(engine, table, &key, &value) != 0) {
+        return false;
+    }
+    return value.mv_size != mark->value.size ||
+           memcmp(value.mv_data, mark->value.bytes, value.mv_size) != 0;
 }
 
 // A file that lost its end (a copy cut short) would kill the process with SIGBUS at the first page

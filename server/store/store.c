@@ -8,16 +8,15 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "base/lock.h"
 #include "base/log.h"
 
 struct Store {
@@ -55,25 +54,8 @@ static Error lock_directory(Store *store, ErrorDetail *detail)
 {
     char path[PATH_BYTES_MAX + 16];
     snprintf(path, sizeof(path), "%s/tine.lock", store->directory);
-    store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (store->lock_fd < 0) {
-        return error_say(detail, ERROR_IO, "cannot open %s: %s", path, strerror(errno));
-    }
-    char holder[32] = {0};
-    if (flock(store->lock_fd, LOCK_EX | LOCK_NB) != 0) {
-        ssize_t size = pread(store->lock_fd, holder, sizeof(holder) - 1, 0);
-        if (size <= 0) snprintf(holder, sizeof(holder), "unknown");
-        return error_say(detail, ERROR_UNAVAILABLE,
-                         "%s is in use by the process with pid %s; stop it or take another "
-                         "directory",
-                         store->directory, holder);
-    }
-    int size = snprintf(holder, sizeof(holder), "%ld", (long)getpid());
-    if (ftruncate(store->lock_fd, 0) != 0 || pwrite(store->lock_fd, holder, (size_t)size, 0) < 0) {
-        // The pid is a courtesy to the next starter; a full disk must not keep a store closed.
-        log_write(LOG_WARNING, "cannot note the pid in the lock file", "path=%s", path);
-    }
-    return ERROR_NONE;
+    return lock_take(path, store->directory, "stop it or take another directory", detail,
+                     &store->lock_fd);
 }
 
 static void state_encode(const StoreState *state, uint8_t out[STATE_BYTES])
@@ -191,11 +173,15 @@ static Error store_open_files(Store *store, ErrorDetail *detail)
     }
     Error error = lock_directory(store, detail);
     if (error) return error;
+    uint8_t version[8];
+    bytes_put_u64(version, STORE_FORMAT_VERSION);
     KvOptions kv_options = {
         .directory = store->directory,
         .table_names = TABLE_NAMES,
         .table_count = TABLE_COUNT,
+        .mark = {TABLE_META, slice_of(META_FORMAT), slice(version, sizeof(version))},
         .map_bytes = store->options.map_bytes,
+        .file_system_type = store->options.file_system_type,
         .no_sync = store->options.is_ephemeral,
         .seam = store->options.seam,
     };

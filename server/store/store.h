@@ -30,6 +30,7 @@ typedef struct StoreOptions {
     Clock clock;                  // .now_ms NULL: the system's
     uint64_t random_seed;         // 0: from the kernel
     KvSeam seam;
+    unsigned long file_system_type; // 0: asked of the kernel. Tests say another
 } StoreOptions;
 
 // ERROR_UNAVAILABLE: another process (named in `detail`) or this one has it open.

@@ -1,6 +1,8 @@
 // The configuration: what is wrong is one clear line and an exit code, and nothing is touched.
 
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -25,27 +27,36 @@ static void write_file(const char *path, const char *text, mode_t mode)
     close(file);
 }
 
-// Runs tined with these arguments after --data and --socket of the test's own; it must end with the
-// code, say one line that holds `part`, and have made nothing.
+// A run that was refused: one clear line, and nothing was touched.
+static void check_refused(const Run *run, int code, const char *part, const char *before)
+{
+    printf("%s%s", run->output, run->errors);
+    CHECK_EQ(run->code, code);
+    CHECK(strstr(run->errors, part) != NULL);
+    CHECK(strncmp(run->errors, "tined: ", 7) == 0);
+    CHECK_EQ(text_line_count(run->errors), 1);
+    CHECK_STR(run->output, "");
+    char *after = directory_text(test_dir());
+    CHECK_STR(after, before);
+    free(after);
+}
+
+// Runs tined with these arguments after --data and --socket of the test's own: it must be refused,
+// and so must the same with --check-config.
 static void expect_refused(int code, const char *part, const char *const *arguments)
 {
     char *data = in_test_dir("data"), *socket = in_test_dir("run/s");
-    const char *list[16] = {"--data", data, "--socket", socket};
-    size_t count = 4;
+    char *before = directory_text(test_dir());
+    const char *list[16] = {"--check-config", "--data", data, "--socket", socket};
+    size_t count = 5;
     for (; *arguments; arguments++)
         list[count++] = *arguments;
     Run run;
-    tined_run(&run, list, NULL);
-    printf("%s%s", run.output, run.errors);
-    CHECK_EQ(run.code, code);
-    CHECK(strstr(run.errors, part) != NULL);
-    CHECK(strncmp(run.errors, "tined: ", 7) == 0);
-    CHECK_EQ(text_line_count(run.errors), 1);
-    CHECK_STR(run.output, "");
-    CHECK(!file_exists(data));
-    char *directory = in_test_dir("run");
-    CHECK(!file_exists(directory));
-    free(directory);
+    for (size_t first = 0; first < 2; first++) {
+        tined_run(&run, list + first, NULL);
+        check_refused(&run, code, part, before);
+    }
+    free(before);
     free(data);
     free(socket);
 }
@@ -108,10 +119,122 @@ TEST(places_that_cannot_be_are_failures)
 {
     REFUSED(EXIT_CODE_FAILED, "cannot use /dev/null/x: Not a directory", "--data", "/dev/null/x");
     REFUSED(EXIT_CODE_FAILED, "cannot use /dev/null", "--socket", "/dev/null/s");
-    REFUSED(EXIT_CODE_FAILED, "--log-file: cannot open", "--log-file", "/nowhere/log");
+    char *file = in_test_dir("file"), *below = in_test_dir("file/data");
+    write_file(file, "no directory", 0600);
+    REFUSED(EXIT_CODE_FAILED, "file is not a directory", "--data", file);
+    REFUSED(EXIT_CODE_FAILED, "file/data: Not a directory", "--data", below);
+    REFUSED(EXIT_CODE_FAILED, "is there and is no socket; take it away", "--socket", file);
+    REFUSED(EXIT_CODE_FAILED, "cannot open /nowhere/log: No such file", "--log-file",
+            "/nowhere/log");
+    free(file);
+    free(below);
+}
+
+static int run_as_nobody(const void *context)
+{
+    const Config *config = context;
+    if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0) return 100;
+    return (int)daemon_run(config);
+}
+
+TEST(a_directory_that_cannot_be_written_to_is_a_failure)
+{
     if (geteuid() != 0) {
         REFUSED(EXIT_CODE_FAILED, "cannot be written to", "--data", "/usr/tine-test");
+        return;
     }
+    // What root cannot write to there is not.
+    Config config = {.log_level = LOG_OFF, .data = "/usr/tine-test"};
+    snprintf(config.socket, sizeof(config.socket), "/tmp/tine-test-%d", getpid());
+    char *before = directory_text(test_dir());
+    Run run;
+    child_run(&run, run_as_nobody, &config);
+    check_refused(&run, EXIT_CODE_FAILED, "/usr cannot be written to", before);
+    CHECK(!file_exists(config.socket));
+    free(before);
+}
+
+static int run_daemon(const void *context)
+{
+    return (int)daemon_run(context);
+}
+
+static int check_daemon(const void *context)
+{
+    return (int)daemon_check(context);
+}
+
+TEST(a_data_directory_on_a_network_file_system_is_refused)
+{
+    static const struct {
+        unsigned long type;
+        const char *name;
+    } REFUSED_TYPES[] = {{NFS_SUPER_MAGIC, "is on NFS"},   {SMB_SUPER_MAGIC, "is on SMB"},
+                         {CIFS_SUPER_MAGIC, "is on CIFS"}, {SMB2_SUPER_MAGIC, "is on SMB"},
+                         {V9FS_MAGIC, "is on 9p"},         {FUSE_SUPER_MAGIC, "is on FUSE"}};
+    Config config = {.log_level = LOG_OFF};
+    snprintf(config.data, sizeof(config.data), "%s/share/data", test_dir());
+    snprintf(config.socket, sizeof(config.socket), "%s/run/s", test_dir());
+    char *before = directory_text(test_dir());
+    Run run;
+    for (size_t i = 0; i < sizeof(REFUSED_TYPES) / sizeof(*REFUSED_TYPES); i++) {
+        config.file_system_type = REFUSED_TYPES[i].type;
+        child_run(&run, run_daemon, &config);
+        check_refused(&run, EXIT_CODE_FAILED, REFUSED_TYPES[i].name, before);
+        child_run(&run, check_daemon, &config);
+        check_refused(&run, EXIT_CODE_FAILED, REFUSED_TYPES[i].name, before);
+    }
+    static const unsigned long ACCEPTED_TYPES[] = {OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC,
+                                                   EXT4_SUPER_MAGIC};
+    for (size_t i = 0; i < sizeof(ACCEPTED_TYPES) / sizeof(*ACCEPTED_TYPES); i++) {
+        config.file_system_type = ACCEPTED_TYPES[i];
+        config.idle_exit_ms = 1; // it starts, and goes
+        child_run(&run, run_daemon, &config);
+        CHECK_STR(run.errors, "");
+        CHECK_EQ(run.code, EXIT_CODE_STOPPED);
+    }
+    free(before);
+}
+
+// A store as a later tine might write it: another format, and not the tables of ours.
+static void make_newer_store(const char *directory)
+{
+    static const char *const TABLES[] = {"meta", "a table of the future"};
+    CHECK_EQ(mkdir(directory, 0700), 0);
+    KvOptions options = {.directory = directory, .table_names = TABLES, .table_count = 2};
+    ErrorDetail detail;
+    Kv *kv;
+    KvTxn *txn;
+    CHECK_EQ(kv_open(&options, &detail, &kv), ERROR_NONE);
+    CHECK_EQ(kv_begin(kv, /* is_write= */ true, &txn), ERROR_NONE);
+    CHECK_EQ(kv_put(txn, 0, slice_of("format"), slice("\0\0\0\0\0\0\0\2", 8)), ERROR_NONE);
+    CHECK_EQ(kv_commit(&txn), ERROR_NONE);
+    kv_close(kv);
+    char *lock;
+    CHECK(asprintf(&lock, "%s/tine.lock", directory) > 0);
+    write_file(lock, "", 0600);
+    free(lock);
+}
+
+TEST(a_store_of_a_newer_format_is_refused_and_left_as_it_is)
+{
+    char *data = in_test_dir("data"), *socket = in_test_dir("s");
+    make_newer_store(data);
+    char *before = directory_text(data);
+    Run run;
+    tined_run(&run, (const char *[]){"--data", data, "--socket", socket, NULL}, NULL);
+    printf("%s", run.errors);
+    CHECK_EQ(run.code, EXIT_CODE_FAILED);
+    CHECK(strstr(run.errors, "has storage format 2, this program reads format 1") != NULL);
+    CHECK_EQ(text_line_count(run.errors), 1);
+    char *after = directory_text(data);
+    CHECK_STR(after, before);
+    CHECK(!file_exists(socket));
+    CHECK(!file_exists(in_test_dir("s.lock")));
+    free(after);
+    free(before);
+    free(data);
+    free(socket);
 }
 
 TEST(check_config_says_what_would_be_done_and_does_nothing)

@@ -104,14 +104,21 @@ TEST(a_second_daemon_on_the_same_data_names_the_first)
     CLEANUP(tined_close) Tined tined;
     tined_place(&tined, "t");
     tined_start(&tined, NULL);
-    char socket[256], pid[64];
+    char socket[256], lock[256], pid[64];
     snprintf(socket, sizeof(socket), "%s/u", test_dir());
+    snprintf(lock, sizeof(lock), "%s/u.lock", test_dir());
     snprintf(pid, sizeof(pid), "the process with pid %d", tined.pid);
+    char *before = directory_text(tined.data);
     Run run;
     tined_run(&run, (const char *[]){"--data", tined.data, "--socket", socket, NULL}, NULL);
     CHECK_EQ(run.code, EXIT_CODE_IN_USE);
     CHECK(strstr(run.errors, pid) != NULL);
-    CHECK(!file_exists(socket));
+    CHECK_EQ(text_line_count(run.errors), 1);
+    CHECK(!file_exists(socket) && !file_exists(lock));
+    char *after = directory_text(tined.data);
+    CHECK_STR(after, before);
+    free(after);
+    free(before);
 }
 
 TEST(what_is_no_socket_is_not_replaced)
@@ -283,29 +290,6 @@ TEST(another_users_process_is_turned_away)
     Sp sp = sp_open(tined.socket);
     check_served(sp);
     sp_close(&sp);
-}
-
-TEST(a_store_of_a_newer_format_is_refused)
-{
-    CLEANUP(tined_close) Tined tined;
-    tined_place(&tined, "t");
-    tined_start(&tined, NULL);
-    CHECK_EQ(tined_stop(&tined, SIGTERM), 0);
-    static const char *const TABLES[] = {"meta"};
-    KvOptions options = {.directory = tined.data, .table_names = TABLES, .table_count = 1};
-    ErrorDetail detail;
-    Kv *kv;
-    KvTxn *txn;
-    CHECK_EQ(kv_open(&options, &detail, &kv), ERROR_NONE);
-    CHECK_EQ(kv_begin(kv, true, &txn), ERROR_NONE);
-    CHECK_EQ(kv_put(txn, 0, slice_of("format"), slice("\0\0\0\0\0\0\0\2", 8)), ERROR_NONE);
-    CHECK_EQ(kv_commit(&txn), ERROR_NONE);
-    kv_close(kv);
-    Run run;
-    tined_run(&run, (const char *[]){"--data", tined.data, "--socket", tined.socket, NULL}, NULL);
-    CHECK_EQ(run.code, EXIT_CODE_FAILED);
-    CHECK(strstr(run.errors, "has storage format 2, this program reads format 1") != NULL);
-    CHECK_EQ(text_line_count(run.errors), 1);
 }
 
 TEST(a_damaged_store_has_its_own_exit_code)

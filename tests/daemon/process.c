@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -146,22 +147,71 @@ static void read_output(int file, char *out)
     close(file);
 }
 
+typedef struct Program {
+    const char *const *arguments, *const *environment;
+} Program;
+
+static int run_program(const void *context)
+{
+    const Program *program = context;
+    clean_environment();
+    for (const char *const *entry = program->environment; entry && *entry; entry++)
+        putenv((char *)(uintptr_t)*entry);
+    become_tined(program->arguments);
+}
+
 void tined_run(Run *run, const char *const *arguments, const char *const *environment)
 {
+    Program program = {arguments, environment};
+    child_run(run, run_program, &program);
+}
+
+void child_run(Run *run, int (*run_in_child)(const void *context), const void *context)
+{
     int output = open_output(), errors = open_output();
+    fflush(NULL);
     Tined tined = {.pid = fork()};
     CHECK(tined.pid >= 0);
     if (tined.pid == 0) {
         dup2(output, STDOUT_FILENO);
         dup2(errors, STDERR_FILENO);
-        clean_environment();
-        for (; environment && *environment; environment++)
-            putenv((char *)(uintptr_t)*environment);
-        become_tined(arguments);
+        _exit(run_in_child(context));
     }
     run->code = tined_wait(&tined);
     read_output(output, run->output);
     read_output(errors, run->errors);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char *directory_text(const char *path)
+{
+    enum { DEPTH_ENTRIES_MAX = 1024 };
+    char *paths[] = {(char *)(uintptr_t)path, NULL}, *lines[DEPTH_ENTRIES_MAX], *text;
+    size_t count = 0, size = 0;
+    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    CHECK(walk != NULL);
+    for (FTSENT *entry; (entry = fts_read(walk));) {
+        const struct stat *found = entry->fts_statp;
+        if (entry->fts_info == FTS_DP || strstr(entry->fts_name, "lock")) continue;
+        CHECK(count < DEPTH_ENTRIES_MAX);
+        CHECK(asprintf(&lines[count++], "%s %o %lld %lld.%09ld", entry->fts_path, found->st_mode,
+                       (long long)found->st_size, (long long)found->st_mtim.tv_sec,
+                       found->st_mtim.tv_nsec) > 0);
+    }
+    fts_close(walk);
+    qsort(lines, count, sizeof(*lines), by_name);
+    FILE *out = open_memstream(&text, &size);
+    CHECK(out != NULL);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s\n", lines[i]);
+        free(lines[i]);
+    }
+    fclose(out);
+    return text;
 }
 
 const char *file_text(const char *path)

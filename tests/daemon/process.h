@@ -45,6 +45,13 @@ typedef struct Run {
 // `environment`: "NAME=value" entries on top, NULL-terminated, or NULL.
 void tined_run(Run *run, const char *const *arguments, const char *const *environment);
 
+// The same without a program: `run` in a child, which ends with what it returns.
+void child_run(Run *run, int (*run_in_child)(const void *context), const void *context);
+
+// What is in a directory and below it: a line for each entry, with its mode, size and time, but
+// those whose name holds "lock". To be freed.
+char *directory_text(const char *path);
+
 // Reads a small file. "" if there is none.
 const char *file_text(const char *path);
 bool file_exists(const char *path);
