@@ -117,6 +117,16 @@ Slice request_with_token(Slice request, const char *token)
     return buffer_slice(&buffer);
 }
 
+Slice request_with_timeout(Slice request, uint64_t timeout_ms)
+{
+    Buffer buffer = {.bytes = NULL};
+    CHECK_EQ(wire_append_varint(&buffer, 3, timeout_ms), ERROR_NONE);
+    CHECK_EQ(buffer_append(&buffer, request), ERROR_NONE);
+    request_free(&request);
+    CHECK_EQ(buffer.start, 0);
+    return buffer_slice(&buffer);
+}
+
 void request_free(Slice *request)
 {
     free((void *)(uintptr_t)request->bytes);
@@ -168,6 +178,41 @@ size_t descriptor_count(void)
 void wait_for_descriptors(size_t count)
 {
     while (descriptor_count() > count) sched_yield();
+}
+
+// A line of /proc/PID/status, in bytes.
+static size_t status_bytes(pid_t pid, const char *name)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL);
+    unsigned long long kilobytes = 0;
+    bool is_found = false;
+    while (!is_found && fgets(line, sizeof(line), file)) {
+        is_found = strncmp(line, name, strlen(name)) == 0;
+        if (is_found) kilobytes = strtoull(line + strlen(name), NULL, 10);
+    }
+    fclose(file);
+    CHECK(is_found);
+    return (size_t)kilobytes * 1024;
+}
+
+size_t process_resident_bytes(pid_t pid)
+{
+    return status_bytes(pid, "VmRSS:");
+}
+
+size_t process_anonymous_bytes(pid_t pid)
+{
+    return status_bytes(pid, "RssAnon:");
+}
+
+void wait_for_milliseconds(int64_t milliseconds)
+{
+    int64_t until_ns = clock_monotonic_ns() + milliseconds * 1000000;
+    while (clock_monotonic_ns() < until_ns)
+        sched_yield();
 }
 
 void wait_for_clients(Server *server, size_t count)

@@ -3,9 +3,22 @@
 
 #pragma once
 
+#include <sys/types.h>
+
 #include "gate.h"
 #include "sp.h"
 #include "transport/transport.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED true
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED false
+#endif
 
 typedef struct ServerOptions {
     const char *tcp_url; // NULL: none
@@ -30,7 +43,9 @@ Slice request_health(void);
 Slice request_get_message(const char *message);
 Slice request_append(const char *session, const char *text, const char *operation_id);
 Slice request_wait_events(uint64_t after_sequence, uint32_t wait_ms);
-Slice request_with_token(Slice request, const char *token); // frees the one it is made of
+// These free the one that they are made of.
+Slice request_with_token(Slice request, const char *token);
+Slice request_with_timeout(Slice request, uint64_t timeout_ms);
 void request_free(Slice *request);
 
 // What a reply says: gRPC's code, 0 for one that succeeded, and its reason.
@@ -48,6 +63,13 @@ size_t descriptor_count(void);
 
 // Waits until it has at most this many: connections go a moment after their peers.
 void wait_for_descriptors(size_t count);
+
+// Resident memory of a process: all of it, or without what is mapped from files.
+size_t process_resident_bytes(pid_t pid);
+size_t process_anonymous_bytes(pid_t pid);
+
+// Lets so much of the clock that deadlines go by pass.
+void wait_for_milliseconds(int64_t milliseconds);
 
 // Waits until so many clients are connected, or so many requests have come since the start.
 void wait_for_clients(Server *server, size_t count);

@@ -158,6 +158,12 @@ void sp_free(Slice *payload)
     *payload = (Slice){NULL, 0};
 }
 
+bool sp_is_closed(Sp sp)
+{
+    struct pollfd wanted = {.fd = sp.fd, .events = 0};
+    return poll(&wanted, 1, 0) == 1;
+}
+
 void sp_wait_closed(Sp sp)
 {
     struct pollfd wanted = {.fd = sp.fd, .events = 0}; // POLLHUP and POLLERR come unasked

@@ -41,6 +41,9 @@ bool sp_receive_frame(Sp sp, Slice *out_payload);
 bool sp_receive(Sp sp, uint32_t *out_id, Slice *out_reply);
 void sp_free(Slice *payload);
 
+// Whether the peer has closed the connection.
+bool sp_is_closed(Sp sp);
+
 // Waits until the peer closes the connection; what it sends is not read.
 void sp_wait_closed(Sp sp);
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/wire.h"
 #include "server.h"
 
 static const char TOKEN[] = "a token of enough bytes";
@@ -191,30 +192,113 @@ TEST(a_client_that_keeps_64_in_flight_is_never_refused)
     request_free(&health);
 }
 
-TEST(a_resent_append_with_an_operation_id_runs_once)
+static void id_of_receipt(Slice reply, IdText out)
 {
+    WireField body, receipt, id;
+    CHECK_EQ(reply_code(reply), STATUS_OK);
+    CHECK(wire_find(reply, 15, &body) && wire_find(body.bytes, 1, &receipt) &&
+          wire_find(receipt.bytes, 1, &id));
+    snprintf(out, sizeof(IdText), "%.*s", (int)id.bytes.size, (const char *)id.bytes.bytes);
+}
+
+// The socket's own resending, and the same by hand, to see every reply.
+TEST(a_resent_append_with_an_operation_id_runs_once_and_all_have_its_receipt)
+{
+    enum { RESENT = 4 };
     CLEANUP(server_close) Server server;
     server_open(&server, NULL);
-    IdText session;
+    IdText session, first, other;
     engine_new_session(server.engine, NULL, session);
     nng_socket socket = req_open(server.path);
     CHECK_EQ(nng_socket_set_ms(socket, NNG_OPT_REQ_RESENDTIME, 200), 0);
     CHECK_EQ(nng_socket_set_ms(socket, NNG_OPT_REQ_RESENDTICK, 50), 0);
     gate_close(&server.gate);
-    Slice request = request_append(session, "once", "op-once");
+    Slice request = request_append(session, "once", "op-once"), reply;
     nng_msg *message;
     CHECK_EQ(nng_msg_alloc(&message, 0), 0);
     CHECK_EQ(nng_msg_append(message, request.bytes, request.size), 0);
     CHECK_EQ(nng_sendmsg(socket, message, 0), 0);
-    wait_for_requests(&server, 4);
+    wait_for_requests(&server, RESENT); // of them, three are the socket's own doing
+    Sp sp = sp_open(server.path);
+    for (uint32_t i = 0; i < RESENT; i++)
+        CHECK(sp_send(sp, 7, request)); // the same request under the same id
+    wait_for_requests(&server, 2 * RESENT);
     gate_open(&server.gate);
+
     CHECK_EQ(nng_recvmsg(socket, &message, 0), 0);
-    CHECK_EQ(reply_code(slice(nng_msg_body(message), nng_msg_len(message))), STATUS_OK);
+    id_of_receipt(slice(nng_msg_body(message), nng_msg_len(message)), first);
     nng_msg_free(message);
+    for (uint32_t i = 0; i < RESENT; i++) {
+        uint32_t id;
+        CHECK(sp_receive(sp, &id, &reply));
+        CHECK_EQ(id, 7);
+        id_of_receipt(reply, other);
+        CHECK_STR(other, first);
+        sp_free(&reply);
+    }
     nng_close(socket);
+    sp_close(&sp);
     request_free(&request);
     engine_append_text(server.engine, session, "behind them", NULL);
     CHECK_EQ(message_count(&server, session), 2);
+}
+
+TEST(a_write_whose_time_is_over_before_it_begins_is_never_done)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    gate_close(&server.gate);
+    Sp sp = sp_open(server.path);
+    Slice begun = request_append(session, "begun", NULL);
+    Slice queued = request_append(session, "queued", NULL);
+    CHECK(sp_send(sp, 1, begun));
+    gate_wait_held(&server.gate);
+    Slice hurried = request_with_timeout(queued, 1);
+    CHECK(sp_send(sp, 2, hurried));
+    wait_for_requests(&server, 2);
+    wait_for_milliseconds(2);
+    gate_open(&server.gate);
+    int codes[3] = {-1, -1, -1};
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t id;
+        Slice reply;
+        CHECK(sp_receive(sp, &id, &reply));
+        CHECK(id == 1 || id == 2);
+        codes[id] = reply_code(reply);
+        sp_free(&reply);
+    }
+    CHECK_EQ(codes[1], STATUS_OK);
+    CHECK_EQ(codes[2], STATUS_DEADLINE_EXCEEDED);
+    CHECK_EQ(message_count(&server, session), 1);
+    request_free(&begun);
+    request_free(&hurried);
+    sp_close(&sp);
+}
+
+TEST(an_append_that_has_begun_is_done_though_its_time_is_over)
+{
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    gate_close(&server.gate);
+    Sp sp = sp_open(server.path);
+    enum { TIMEOUT_MS = 1000 };
+    Slice request = request_with_timeout(request_append(session, "begun", NULL), TIMEOUT_MS);
+    CHECK(sp_send(sp, 1, request));
+    gate_wait_held(&server.gate); // at its commit
+    wait_for_milliseconds(TIMEOUT_MS + 1);
+    gate_open(&server.gate);
+    uint32_t id;
+    Slice reply;
+    CHECK(sp_receive(sp, &id, &reply));
+    CHECK_EQ(reply_code(reply), STATUS_OK);
+    sp_free(&reply);
+    CHECK_EQ(message_count(&server, session), 1);
+    request_free(&request);
+    sp_close(&sp);
 }
 
 TEST(calls_that_wait_for_events_leave_room_for_others)
