@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/limits.h"
 #include "client.h"
 #include "tine/v1/store.pb-c.h"
+#include "tine_calls.h"
 
 // protobuf-c gives each stub the service, which is the first member.
 typedef struct ClientService {
@@ -23,6 +25,14 @@ static void service_invoke(ProtobufCService *service, unsigned method_index,
     char path[METHOD_BYTES_MAX];
     snprintf(path, sizeof(path), "/%s/%s", service->descriptor->name, method->name);
     ProtobufCMessage *response = NULL;
+    if (tine_method_is_stream(path)) { // a closure is called once, and protobuf-c has no streams
+        char message[sizeof(client->options.out_status->message)];
+        snprintf(message, sizeof(message), "%s is a stream: watch with tine_watch (tine.h)",
+                 method->name);
+        status_set(client->options.out_status, STATUS_UNIMPLEMENTED, "UNIMPLEMENTED", message);
+        if (closure) closure(NULL, closure_data);
+        return;
+    }
     (void)tine_call(client->tine, &client->options, path, request, method->output, &response);
     if (closure) closure(response, closure_data);
     if (response) protobuf_c_message_free_unpacked(response, NULL);

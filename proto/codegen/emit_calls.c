@@ -5,6 +5,7 @@
 
 static void emit_signature(const Rpc *rpc, FILE *out);
 static void emit_is_read(const Model *model, FILE *out);
+static void emit_is_stream(const Model *model, FILE *out);
 
 void emit_calls_header(const Model *model, FILE *out)
 {
@@ -20,10 +21,13 @@ void emit_calls_header(const Model *model, FILE *out)
     fputs(
         "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
         "\n// Whether the method with this path only reads. False for one that is not known here.\n"
-        "bool tine_method_is_read(const char *path);\n",
+        "bool tine_method_is_read(const char *path);\n"
+        "\n// Whether it is a stream, which the channel puts together: there is no call of it.\n"
+        "bool tine_method_is_stream(const char *path);\n",
         out);
     for (size_t i = 0; i < model->rpc_count; i++) {
         const Rpc *rpc = &model->rpcs[i];
+        if (rpc->is_stream) continue;
         fprintf(out, "\n// %s%s%s\n", rpc->method, rpc->summary ? ": " : ".",
                 rpc->summary ? rpc->summary : "");
         emit_signature(rpc, out);
@@ -40,6 +44,7 @@ void emit_calls_source(const Model *model, FILE *out)
           out);
     for (size_t i = 0; i < model->rpc_count; i++) {
         const Rpc *rpc = &model->rpcs[i];
+        if (rpc->is_stream) continue;
         fputs("\n", out);
         emit_signature(rpc, out);
         fprintf(out,
@@ -53,6 +58,7 @@ void emit_calls_source(const Model *model, FILE *out)
                 rpc->path, rpc->response->full.lower, rpc->response->full.type);
     }
     emit_is_read(model, out);
+    emit_is_stream(model, out);
 }
 
 // The first, empty path keeps the array from having no element.
@@ -78,6 +84,22 @@ static void emit_is_read(const Model *model, FILE *out)
           "        }\n"
           "    }\n"
           "    return false;\n"
+          "}\n",
+          out);
+}
+
+// Streams are few: one after the other.
+static void emit_is_stream(const Model *model, FILE *out)
+{
+    fputs("\nbool tine_method_is_stream(const char *path)\n"
+          "{\n"
+          "    (void)path; // there may be none\n",
+          out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        if (!model->rpcs[i].is_stream) continue;
+        fprintf(out, "    if (strcmp(path, \"%s\") == 0) return true;\n", model->rpcs[i].path);
+    }
+    fputs("    return false;\n"
           "}\n",
           out);
 }

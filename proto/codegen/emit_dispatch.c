@@ -1,5 +1,6 @@
 // dispatch_table: the server's rows, one a call. Each points at typed thunks, and these at
-// functions that somebody must have written: a call without a handler does not link.
+// functions that somebody must have written: a call without a handler does not link. A stream has
+// a row, so that the server can say what it is, but no functions.
 
 #include "emit.h"
 
@@ -22,10 +23,12 @@ void emit_dispatch_header(const Model *model, FILE *out)
           "    size_t path_bytes;\n"
           "    const char *name;\n"
           "    bool is_write;\n"
+          "    bool is_stream; // put together by the clients' channels: nothing runs it here\n"
           "    const ProtobufCMessageDescriptor *request;\n"
           "    const ProtobufCMessageDescriptor *response;\n"
           "    // What needs no store; may fill in defaults. NULL for reads.\n"
           "    Error (*check)(Call *call, ProtobufCMessage *request);\n"
+          "    // NULL for streams.\n"
           "    Error (*run)(Call *call, const ProtobufCMessage *request, "
           "ProtobufCMessage *response);\n"
           "} Method;\n\n"
@@ -84,6 +87,7 @@ void emit_dispatch_source(const Model *model, FILE *out)
 
 static void emit_declarations(const Rpc *rpc, FILE *out)
 {
+    if (rpc->is_stream) return;
     fprintf(out, "\n// %s%s%s\n", rpc->method, rpc->summary ? ": " : ".",
             rpc->summary ? rpc->summary : "");
     fprintf(out,
@@ -98,6 +102,7 @@ static void emit_declarations(const Rpc *rpc, FILE *out)
 
 static void emit_thunks(const Rpc *rpc, FILE *out)
 {
+    if (rpc->is_stream) return;
     if (rpc->is_write) {
         fprintf(out,
                 "\nstatic Error thunk_check_%s(Call *call, ProtobufCMessage *request)\n"
@@ -123,9 +128,12 @@ static void emit_row(const Rpc *rpc, FILE *out)
     fprintf(out, "        .path_bytes = sizeof \"%s\" - 1,\n", rpc->path);
     fprintf(out, "        .name = \"%s\",\n", rpc->method);
     fprintf(out, "        .is_write = %s,\n", rpc->is_write ? "true" : "false");
+    if (rpc->is_stream) fputs("        .is_stream = true,\n", out);
     fprintf(out, "        .request = &%s__descriptor,\n", rpc->request->alias.lower);
     fprintf(out, "        .response = &%s__descriptor,\n", rpc->response->alias.lower);
-    if (rpc->is_write) fprintf(out, "        .check = thunk_check_%s,\n", rpc->name.lower);
-    fprintf(out, "        .run = thunk_run_%s,\n", rpc->name.lower);
+    if (!rpc->is_stream) {
+        if (rpc->is_write) fprintf(out, "        .check = thunk_check_%s,\n", rpc->name.lower);
+        fprintf(out, "        .run = thunk_run_%s,\n", rpc->name.lower);
+    }
     fputs("    },\n", out);
 }

@@ -237,9 +237,11 @@ static bool rpc_add(Model *model, const File *file, int service_index, int metho
 {
     const Google__Protobuf__MethodDescriptorProto *method =
         file->service[service_index]->method[method_index];
-    // The client's channel puts streams together from plain calls: the server has none.
-    if (method->client_streaming || method->server_streaming) return true;
-
+    if (method->client_streaming) {
+        fprintf(stderr, "tine-codegen: %s.%s: no client can stream its requests\n", model->service,
+                method->name);
+        return false;
+    }
     const Type *request = message_find(model, method->input_type);
     const Type *response = message_find(model, method->output_type);
     if (!request || !response) {
@@ -260,6 +262,7 @@ static bool rpc_add(Model *model, const File *file, int service_index, int metho
         .is_write = !method->options ||
                     method->options->idempotency_level !=
                         GOOGLE__PROTOBUF__METHOD_OPTIONS__IDEMPOTENCY_LEVEL__NO_SIDE_EFFECTS,
+        .is_stream = method->server_streaming,
     };
     return true;
 }

@@ -53,6 +53,7 @@ typedef struct Rpc {
     const Type *request;
     const Type *response;
     bool is_write;
+    bool is_stream; // the client's channel puts it together: the server has no handler for it
 } Rpc;
 
 typedef struct Model {
@@ -61,7 +62,7 @@ typedef struct Model {
     char *package;
     Type *types; // of the service's package, in the order of the files
     size_t type_count;
-    Rpc *rpcs; // without the streaming ones, sorted by path
+    Rpc *rpcs; // sorted by path
     size_t rpc_count;
 } Model;
 

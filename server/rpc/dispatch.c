@@ -40,6 +40,13 @@ static Error envelope_method(Call *call, Slice path)
                          METHOD_BYTES_MAX);
     }
     call->method = method_find((const char *)path.bytes, path.size);
+    if (call->method && call->method->is_stream) {
+        return call_fail(call, ERROR_UNIMPLEMENTED,
+                         "%s is put together by the client's channel: catch up by ListEvents, then "
+                         "listen to the event socket beside this one (docs/wire.md); over tcp call "
+                         "ListEvents with wait_ms",
+                         call->method->name);
+    }
     if (call->method) return ERROR_NONE;
     bool is_text = utf8_is_valid(path) && !(path.size && memchr(path.bytes, 0, path.size));
     return call_fail(call, ERROR_UNIMPLEMENTED, "this server (version %s) has no method '%.*s'",

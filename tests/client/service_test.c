@@ -82,3 +82,27 @@ TEST(protobuf_stubs_need_no_options)
     CHECK_EQ(got.count, 1);
     CHECK(got.was_null);
 }
+
+static void see_event(const Tine__V1__WatchEventsResponse *response, void *data)
+{
+    Seen *seen = data;
+    seen->count++;
+    seen->was_null = response == NULL;
+}
+
+TEST(the_stub_of_a_stream_fails_and_names_the_call_that_works)
+{
+    CLEANUP(closep) Tine *tine = open_ok("embedded::memory:");
+    TineStatus status;
+    CLEANUP(destroyp)
+    ProtobufCService *service =
+        tine_client_service(tine, &(TineCallOptions){.out_status = &status});
+    Tine__V1__WatchEventsRequest watch = TINE__V1__WATCH_EVENTS_REQUEST__INIT;
+    Seen seen = {.count = 0};
+    tine__v1__store_service__watch_events(service, &watch, see_event, &seen);
+    CHECK_EQ(seen.count, 1);
+    CHECK(seen.was_null);
+    CHECK_EQ(status.code, STATUS_UNIMPLEMENTED);
+    CHECK_STR(status.reason, "UNIMPLEMENTED");
+    CHECK(strstr(status.message, "tine_watch"));
+}

@@ -112,6 +112,15 @@ TEST(a_call_named_count_is_refused)
     CHECK_STR(output, "tine-codegen: no call can be named Count: METHOD_COUNT is taken\n");
 }
 
+TEST(a_stream_of_requests_is_refused)
+{
+    CHECK_EQ(descriptor_set_make("message M {}\n"
+                                 "service S { rpc Put(stream M) returns (M); }\n"),
+             0);
+    CHECK_EQ(generate("--service test.S"), EXIT_BAD_INPUT);
+    CHECK_STR(output, "tine-codegen: test.S.Put: no client can stream its requests\n");
+}
+
 TEST(a_service_without_a_call_is_refused)
 {
     CHECK_EQ(descriptor_set_make("service S {}\n"), 0);

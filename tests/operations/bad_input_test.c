@@ -401,6 +401,7 @@ TEST(bad_requests_that_are_empty_name_what_they_miss)
     static const char *const NOTHING_REQUIRED[] = {"Health", "Describe", "Stats", "ListEvents",
                                                    "ListSessions"};
     for (size_t i = 0; i < METHOD_COUNT; i++) {
+        if (METHODS[i].is_stream) continue;
         bool is_required = true;
         for (size_t j = 0; j < sizeof(NOTHING_REQUIRED) / sizeof(*NOTHING_REQUIRED); j++) {
             if (strcmp(METHODS[i].name, NOTHING_REQUIRED[j]) == 0) is_required = false;

@@ -42,6 +42,15 @@ TEST(describe_says_versions_and_instance)
     CHECK_STR(CALL_OK(f, list_events, ListEvents, {.limit = 1})->instance_id, instance);
 }
 
+TEST(a_stream_is_not_the_servers_and_it_says_whose)
+{
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    CHECK(METHODS[METHOD_WATCH_EVENTS].is_stream);
+    raw_send(f, raw_request(f, "WatchEvents", NULL, raw_begin(f)));
+    raw_expect(f, "UNIMPLEMENTED", "ListEvents");
+    raw_expect(f, "UNIMPLEMENTED", "the client's channel");
+}
+
 // Numbers of google/protobuf/descriptor.proto.
 enum {
     SET_FILE = 1,

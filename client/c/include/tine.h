@@ -90,7 +90,8 @@ int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
 //
 // A stub makes its call at once; the closure has run when it returns. It is given the response,
 // which it borrows until it returns, or NULL when the call failed: then `options->out_status`
-// says why.
+// says why. WatchEvents is a stream, which protobuf-c does not know: its stub fails with
+// UNIMPLEMENTED (12); tine_watch is that call.
 //
 // Borrows `tine` and what `options` (may be NULL, copied) points to until it is destroyed; a
 // fixed operation_id makes no sense here and is ignored. Safe from any thread without out_status.

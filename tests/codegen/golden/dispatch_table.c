@@ -65,6 +65,15 @@ const Method METHODS[METHOD_COUNT] = {
         .check = thunk_check_put_book,
         .run = thunk_run_put_book,
     },
+    [METHOD_WATCH_SHELF] = {
+        .path = "/sample.v1.ShelfService/WatchShelf",
+        .path_bytes = sizeof "/sample.v1.ShelfService/WatchShelf" - 1,
+        .name = "WatchShelf",
+        .is_write = false,
+        .is_stream = true,
+        .request = &get_isbnrequest__descriptor,
+        .response = &put_book_response__descriptor,
+    },
 };
 
 const Method *method_find(const char *path, size_t path_bytes)

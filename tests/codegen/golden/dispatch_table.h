@@ -17,10 +17,12 @@ typedef struct Method {
     size_t path_bytes;
     const char *name;
     bool is_write;
+    bool is_stream; // put together by the clients' channels: nothing runs it here
     const ProtobufCMessageDescriptor *request;
     const ProtobufCMessageDescriptor *response;
     // What needs no store; may fill in defaults. NULL for reads.
     Error (*check)(Call *call, ProtobufCMessage *request);
+    // NULL for streams.
     Error (*run)(Call *call, const ProtobufCMessage *request, ProtobufCMessage *response);
 } Method;
 
@@ -29,6 +31,7 @@ enum MethodIndex {
     METHOD_BURN_BOOK,
     METHOD_GET_ISBN,
     METHOD_PUT_BOOK,
+    METHOD_WATCH_SHELF,
     METHOD_COUNT
 };
 

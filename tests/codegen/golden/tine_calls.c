@@ -40,6 +40,7 @@ int tine_put_book(Tine *tine, const TineCallOptions *options,
 static const char *const READS[] = {
     "",
     "/sample.v1.ShelfService/GetISBN",
+    "/sample.v1.ShelfService/WatchShelf",
 };
 
 bool tine_method_is_read(const char *path)
@@ -56,5 +57,12 @@ bool tine_method_is_read(const char *path)
             end = middle;
         }
     }
+    return false;
+}
+
+bool tine_method_is_stream(const char *path)
+{
+    (void)path; // there may be none
+    if (strcmp(path, "/sample.v1.ShelfService/WatchShelf") == 0) return true;
     return false;
 }

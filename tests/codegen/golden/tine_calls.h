@@ -18,6 +18,9 @@ extern "C" {
 // Whether the method with this path only reads. False for one that is not known here.
 bool tine_method_is_read(const char *path);
 
+// Whether it is a stream, which the channel puts together: there is no call of it.
+bool tine_method_is_stream(const char *path);
+
 // BurnBook.
 int tine_burn_book(Tine *tine, const TineCallOptions *options,
     const Sample__V1__BurnBookRequest *request,

@@ -84,7 +84,8 @@ int main(void)
 
     if (find("") || find("/") || find("/sample.v1.ShelfService/GetISB")) return 10;
     if (find("/sample.v1.ShelfService/PutBookX") || find("/zzz")) return 11;
-    if (find("/sample.v1.ShelfService/WatchShelf")) return 12;
+    const Method *watch = find("/sample.v1.ShelfService/WatchShelf");
+    if (!watch || !watch->is_stream || watch->is_write || watch->run || get->is_stream) return 12;
     if (method_find("/sample.v1.ShelfService/PutBook\0x", 33)) return 13;
     return 0;
 }
