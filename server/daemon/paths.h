@@ -3,8 +3,7 @@
 #pragma once
 
 #include "base/error.h"
-
-enum { SOCKET_PATH_BYTES_MAX = 107 }; // what an address of the kernel holds
+#include "base/socket_path.h"
 
 // $XDG_DATA_HOME/tine, or ~/.local/share/tine. ERROR_INVALID_ARGUMENT: no home, or too long.
 MUST_USE Error path_data_default(char *out, size_t out_bytes, ErrorDetail *detail);

@@ -92,6 +92,8 @@ TEST(a_socket_path_over_107_bytes_is_usage)
     char path[109] = "/tmp/";
     memset(path + 5, 'x', 103);
     REFUSED(EXIT_CODE_USAGE, "has 108 bytes; a socket's path may have 107", "--socket", path);
+    path[101] = '\0'; // no room for ".events"
+    REFUSED(EXIT_CODE_USAGE, "and that of the events beside it ends in .events", "--socket", path);
 }
 
 TEST(tcp_is_loopback_only_and_needs_a_token)

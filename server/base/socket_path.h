@@ -1,0 +1,12 @@
+// Paths of sockets: of the one for requests, which a user names, and of the one for events beside
+// it.
+
+#pragma once
+
+#include <stdbool.h>
+
+enum { SOCKET_PATH_BYTES_MAX = 107 }; // what an address of the kernel holds
+
+// Writes the path of the event socket that belongs to a request socket: a final ".sock" becomes
+// ".events", to any other path ".events" is added. False: it would be over SOCKET_PATH_BYTES_MAX.
+bool socket_path_of_events(const char *path, char out[SOCKET_PATH_BYTES_MAX + 1]);
