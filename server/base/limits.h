@@ -68,6 +68,7 @@ enum {
     PURGE_SLICE_ROWS = 500,
     EVENT_PRUNE_PER_EVENT = 2,
     EVENT_COUNT_DEFAULT = 1000000,
+    EVENT_QUEUE_BYTES_MAX = 16 * 1024 * 1024, // of one who listens, until he takes them
     OPERATION_PRUNE_PER_WRITE = 2,
     READERS_MAX = 1024,
 

@@ -18,6 +18,7 @@ void call_reset(Call *call)
     call->deadline_ns = INT64_MAX;
     call->message = NULL;
     call->prepared = NULL;
+    call->stores_nothing = false;
     call->txn = NULL;
     call->wait_ms = 0;
     call->wait_until_ns = 0;

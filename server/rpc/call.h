@@ -33,6 +33,7 @@ struct Call {
 
     ProtobufCMessage *message; // the decoded request, in the arena
     void *prepared;            // what `check` left for `run`, in the arena
+    bool stores_nothing;       // said by `check`: its operation_id is not remembered either
     Txn *txn;                  // while `run` runs
     bool is_waiting_allowed;   // ListEvents may ask to be run again when there is news …
     uint64_t wait_after;       // … after this sequence …

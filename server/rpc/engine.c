@@ -26,6 +26,7 @@ struct Engine {
     AtomicCounts counts[METHOD_COUNT];
 
     Waiting *waiting; // owned
+    EventHub *events; // owned
 };
 
 static void tell_failure(Engine *engine)
@@ -54,12 +55,10 @@ static void engine_finish(Call *call, Error error)
     call->on_done(call);
 }
 
-static void engine_committed(Engine *engine, uint64_t last_event_sequence)
+static void engine_committed(Engine *engine, const EventList *events, uint64_t last_event_sequence)
 {
     waiting_news(engine->waiting, last_event_sequence);
-    if (engine->hooks.committed) {
-        engine->hooks.committed(engine->hooks.context, last_event_sequence);
-    }
+    event_hub_put(engine->events, events, last_event_sequence);
 }
 
 static Error read_once(Engine *engine, Call *call)
@@ -97,6 +96,7 @@ static Error start_waiting(Engine *engine, ErrorDetail *detail)
     if (error) return error;
     error = txn_state(&txn, &state);
     txn_abort(&txn);
+    if (!error) error = event_hub_open(state.last_event_sequence, &engine->events);
     if (error) return error;
     return waiting_start(state.last_event_sequence, read_run, &engine->waiting);
 }
@@ -122,11 +122,19 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
     return ERROR_NONE;
 }
 
+void engine_end(Engine *engine)
+{
+    writer_stop(engine->writer); // its commits are news to the waiting calls
+    waiting_stop(engine->waiting);
+    engine->writer = NULL;
+    engine->waiting = NULL;
+}
+
 void engine_close(Engine *engine)
 {
     if (!engine) return;
-    writer_stop(engine->writer); // its commits are news to the waiting calls
-    waiting_stop(engine->waiting);
+    engine_end(engine);
+    event_hub_close(engine->events);
     store_close(engine->store);
     free(engine);
 }
@@ -188,6 +196,11 @@ void engine_run(Engine *engine, Call *call)
     pthread_mutex_unlock(&waiter.mutex);
     pthread_cond_destroy(&waiter.done);
     pthread_mutex_destroy(&waiter.mutex);
+}
+
+EventHub *engine_events(Engine *engine)
+{
+    return engine->events;
 }
 
 Store *engine_store(Engine *engine)

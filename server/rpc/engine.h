@@ -3,12 +3,11 @@
 #pragma once
 
 #include "rpc/call.h"
+#include "rpc/event_hub.h"
 #include "rpc/writer.h"
 
-// What the engine tells of, on the writer's thread. Each may be NULL.
+// What the engine tells of. May be NULL.
 typedef struct EngineHooks {
-    // A commit is visible; events up to this sequence can be read.
-    void (*committed)(void *context, uint64_t last_event_sequence);
     // The store has closed itself: every call fails from now on. Told once, on any thread.
     void (*store_failed)(void *context);
     void *context;
@@ -23,8 +22,15 @@ typedef struct EngineOptions {
 // Errors as store_open's.
 MUST_USE Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **out);
 
-// Answers what was submitted, then closes the store. NULL is allowed.
+// Answers what was submitted and ends the threads: the events of the last commit have been put
+// into the queues of those who listen. Nothing may be submitted from now on.
+void engine_end(Engine *engine);
+
+// The same, then closes the store. No event queue may be open. NULL is allowed.
 void engine_close(Engine *engine);
+
+// Where to listen to the events of each commit. Borrowed until the engine is closed.
+EventHub *engine_events(Engine *engine);
 
 // Ends the calls that wait for events, now and from now on.
 void engine_stop_waiting(Engine *engine);

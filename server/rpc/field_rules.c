@@ -46,6 +46,7 @@ static const NamedLimit STRING_LIMITS[] = {
     {"NewMemory.body", MEMORY_CONTENT_BYTES_MAX},
     {"TodoItem.content", TODO_CONTENT_BYTES_MAX},
     {"PublishEventRequest.data_json", EVENT_DATA_JSON_BYTES_MAX},
+    {"BroadcastEventRequest.data_json", EVENT_DATA_JSON_BYTES_MAX},
     {"ListSessionsRequest.query", QUERY_BYTES_MAX},
     {"*.slug", SLUG_BYTES_MAX},
     {"*.title", TITLE_BYTES_MAX},

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "rpc/dispatch.h"
 #include "rpc/replay.h"
+#include "store/event.h"
 #include "store/operation.h"
 #include "store/purge.h"
 
@@ -24,7 +25,7 @@ struct Writer {
     Store *store;
     Engine *engine;
     void (*finish)(Call *call, Error error);
-    void (*committed)(Engine *engine, uint64_t last_event_sequence);
+    void (*committed)(Engine *engine, const EventList *events, uint64_t last_event_sequence);
     pthread_t thread;
 
     pthread_mutex_t mutex; // guards all below
@@ -35,7 +36,8 @@ struct Writer {
     size_t gather_count; // calls of the last batch: how many may come back
     WriterStats stats;
 
-    int64_t last_batch_ns; // the writer's own
+    int64_t last_batch_ns; // the writer's own, as is the next
+    EventList events;      // of the transaction that is open
 };
 
 typedef struct Batch {
@@ -53,8 +55,9 @@ static struct timespec timespec_of(int64_t ns)
 }
 
 Error writer_start(Store *store, void (*finish)(Call *call, Error error),
-                   void (*committed)(Engine *engine, uint64_t last_event_sequence), Engine *engine,
-                   Writer **out)
+                   void (*committed)(Engine *engine, const EventList *events,
+                                     uint64_t last_event_sequence),
+                   Engine *engine, Writer **out)
 {
     Writer *writer = calloc(1, sizeof(Writer));
     if (!writer) return ERROR_OUT_OF_MEMORY;
@@ -86,6 +89,7 @@ void writer_stop(Writer *writer)
     pthread_join(writer->thread, NULL);
     pthread_cond_destroy(&writer->wakes);
     pthread_mutex_destroy(&writer->mutex);
+    event_list_free(&writer->events);
     free(writer);
 }
 
@@ -219,10 +223,31 @@ static Error run_call(Call *call, Txn *txn, bool *out_is_dirty)
     *out_is_dirty = false;
     call->detail.text[0] = '\0';
     if (clock_monotonic_ns() > call->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
-    size_t writes = kv_write_count(txn->kv);
+    size_t writes = kv_write_count(txn->kv), events = txn->events->count;
     txn_serve(txn, &call->arena, &call->detail, call->operation_id);
-    Error error = call->operation_id.size ? run_with_operation(call, txn) : dispatch_run(call, txn);
+    bool is_remembered = call->operation_id.size > 0 && !call->stores_nothing;
+    Error error = is_remembered ? run_with_operation(call, txn) : dispatch_run(call, txn);
+    if (error) event_list_truncate(txn->events, events);
     *out_is_dirty = error && (kv_write_count(txn->kv) != writes || error_is_environment(error));
+    return error;
+}
+
+static Error begin(Writer *writer, Arena *arena, ErrorDetail *detail, Txn *out)
+{
+    Error error = txn_begin(writer->store, /* is_write= */ true, arena, detail, out);
+    out->events = &writer->events;
+    event_list_truncate(&writer->events, 0);
+    return error;
+}
+
+// Commits what was written, if anything was, and tells of it and of what was only broadcast.
+static Error commit(Writer *writer, Txn *txn)
+{
+    bool has_writes = txn_has_writes(txn);
+    Error error = has_writes ? txn_commit(txn) : ERROR_NONE;
+    if (!error && (has_writes || writer->events.count > 0)) {
+        writer->committed(writer->engine, &writer->events, txn->state.last_event_sequence);
+    }
     return error;
 }
 
@@ -231,17 +256,12 @@ static Error run_call(Call *call, Txn *txn, bool *out_is_dirty)
 static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
 {
     Txn txn;
-    Error error = txn_begin(writer->store, /* is_write= */ true, NULL, NULL, &txn);
+    Error error = begin(writer, NULL, NULL, &txn);
     bool is_dirty = false;
     for (size_t i = first; !error && !is_dirty && i < first + count; i++) {
         batch->errors[i] = run_call(batch->calls[i], &txn, &is_dirty);
     }
-    uint64_t last_event_sequence = txn.state.last_event_sequence;
-    if (!error && !is_dirty) {
-        bool has_writes = txn_has_writes(&txn);
-        if (has_writes) error = txn_commit(&txn);
-        if (!error && has_writes) writer->committed(writer->engine, last_event_sequence);
-    }
+    if (!error && !is_dirty) error = commit(writer, &txn);
     txn_abort(&txn);
     if (!error && !is_dirty) return true;
     if (error) {
@@ -280,9 +300,9 @@ static bool run_purge_slice(Writer *writer)
     arena_init(&arena, RUN_BUDGET_BYTES);
     Txn txn;
     bool is_more = false;
-    Error error = txn_begin(writer->store, /* is_write= */ true, &arena, &detail, &txn);
+    Error error = begin(writer, &arena, &detail, &txn);
     if (!error) error = purge_slice(&txn, &is_more);
-    if (!error && txn_has_writes(&txn)) error = txn_commit(&txn);
+    if (!error) error = commit(writer, &txn);
     txn_abort(&txn);
     arena_free(&arena);
     if (!error) return is_more;

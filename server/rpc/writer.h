@@ -15,10 +15,12 @@ typedef struct WriterStats {
     uint64_t queued_requests, queued_bytes;
 } WriterStats;
 
-// Starts the thread. `finish` ends a call; `committed` hears of each commit before its calls end.
-// ERROR_OUT_OF_MEMORY, ERROR_IO (no thread).
+// Starts the thread. `finish` ends a call. `committed` hears of each commit, and of each batch that
+// only broadcast, before its calls end: its events in their order, broadcast ones among them, which
+// are borrowed for as long as it runs. ERROR_OUT_OF_MEMORY, ERROR_IO (no thread).
 MUST_USE Error writer_start(Store *store, void (*finish)(Call *call, Error error),
-                            void (*committed)(Engine *engine, uint64_t last_event_sequence),
+                            void (*committed)(Engine *engine, const EventList *events,
+                                              uint64_t last_event_sequence),
                             Engine *engine, Writer **out);
 
 // Answers what is queued, then ends the thread. NULL is allowed.

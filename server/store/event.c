@@ -4,15 +4,19 @@
 
 #include "store/event.h"
 
+#include <stdlib.h>
+
 #include "base/limits.h"
 #include "base/wire.h"
 #include "store/record.h"
+
+enum { EVENT_LIST_COUNT_MIN = 64 };
 
 static const char *const RESERVED_TYPES[] = {
     EVENT_SESSION_CREATED,  EVENT_SESSION_UPDATED, EVENT_SESSION_DELETED, EVENT_SESSION_RESTORED,
     EVENT_SESSION_PURGED,   EVENT_SESSION_REWOUND, EVENT_TOTALS_UPDATED,  EVENT_MESSAGE_APPENDED,
     EVENT_MESSAGE_DELETED,  EVENT_MESSAGE_PURGED,  EVENT_MARKER_ADDED,    EVENT_MEMORY_REMEMBERED,
-    EVENT_MEMORY_FORGOTTEN, EVENT_TODOS_REPLACED,
+    EVENT_MEMORY_FORGOTTEN, EVENT_TODOS_REPLACED,  EVENT_HEARTBEAT,
 };
 
 bool event_type_is_reserved(const char *type)
@@ -69,32 +73,76 @@ static Error event_prune(Txn *txn)
     return ERROR_NONE;
 }
 
-Error event_put(Txn *txn, Ulid session, Session *head, Event *event)
+// Bytes that are not moved: a batch's events lie in its calls' arenas until the calls are answered.
+static Error event_note(Txn *txn, Ulid session, const char *type, Slice bytes)
 {
-    uint64_t sequence = ++txn->state.last_event_sequence;
-    txn->state_is_dirty = true;
-    event->sequence = sequence;
+    EventList *list = txn->events;
+    if (!list) return ERROR_NONE;
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : EVENT_LIST_COUNT_MIN;
+        ListedEvent *events = realloc(list->events, capacity * sizeof(ListedEvent));
+        if (!events) return ERROR_OUT_OF_MEMORY;
+        list->events = events;
+        list->capacity = capacity;
+    }
+    list->events[list->count++] = (ListedEvent){session, slice_of(type), bytes};
+    return ERROR_NONE;
+}
+
+void event_list_truncate(EventList *list, size_t count)
+{
+    if (count < list->count) list->count = count;
+}
+
+void event_list_free(EventList *list)
+{
+    free(list->events);
+    *list = (EventList){.events = NULL};
+}
+
+// Fills in what every event says.
+static Error event_fill(Txn *txn, Ulid session, Event *event)
+{
     event->created_at = txn->now_ms;
     event->instance_id = (char *)(uintptr_t)store_instance_id(txn->store);
     if (!ulid_is_zero(session)) {
         event->session_id = txn_id_text(txn, session);
         if (!event->session_id) return arena_error(txn->arena);
     }
-    if (head) {
-        event->previous_session_sequence = head->last_event_sequence;
-        head->last_event_sequence = sequence;
-    }
     if (txn->operation_id.size > 0) {
         event->operation_id = arena_string(txn->arena, txn->operation_id);
         if (!event->operation_id) return arena_error(txn->arena);
     }
+    return ERROR_NONE;
+}
+
+Error event_put(Txn *txn, Ulid session, Session *head, Event *event)
+{
+    uint64_t sequence = ++txn->state.last_event_sequence;
+    txn->state_is_dirty = true;
+    event->sequence = sequence;
+    if (head) {
+        event->previous_session_sequence = head->last_event_sequence;
+        head->last_event_sequence = sequence;
+    }
     Slice bytes;
-    Error error = txn_encode(txn->arena, &event->base, 0, &bytes);
+    Error error = event_fill(txn, session, event);
+    if (!error) error = txn_encode(txn->arena, &event->base, 0, &bytes);
     if (error) return error;
     Key key = key_event(sequence);
     error = record_insert(txn, TABLE_EVENTS, &key, bytes);
+    if (!error) error = event_note(txn, session, event->type, bytes);
     if (error) return error;
     return event_prune(txn);
+}
+
+Error event_broadcast(Txn *txn, Ulid session, Event *event)
+{
+    Slice bytes;
+    Error error = event_fill(txn, session, event);
+    if (!error) error = txn_encode(txn->arena, &event->base, 0, &bytes);
+    if (error) return error;
+    return event_note(txn, session, event->type, bytes);
 }
 
 static bool event_is_of(Slice bytes, Ulid session)

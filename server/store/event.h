@@ -20,7 +20,10 @@
 #define EVENT_MEMORY_FORGOTTEN "memory.forgotten"
 #define EVENT_TODOS_REPLACED "todos.replaced"
 
-// Whether the server writes events of this type itself.
+// Of the bus alone, never stored: who subscribes learns the newest sequence.
+#define EVENT_HEARTBEAT "heartbeat"
+
+// Whether events of this type come from the server alone.
 bool event_type_is_reserved(const char *type);
 
 // Fields of Event by number.
@@ -36,6 +39,26 @@ enum {
 // Without a head (a global event, or a session that is gone) there is no link to the previous one.
 // The ring is pruned by up to two events.
 MUST_USE Error event_put(Txn *txn, Ulid session, Session *head, Event *event);
+
+// Sends an event without storing it, sequence 0: it is listed in its place among the transaction's
+// events, for those who listen. The rest is filled as above.
+MUST_USE Error event_broadcast(Txn *txn, Ulid session, Event *event);
+
+// The events of a transaction, for those who listen (rpc/event_hub.h).
+typedef struct ListedEvent {
+    Ulid session; // zero: none
+    Slice type;   // borrows from the call that the event is of
+    Slice bytes;  // encoded; borrows from that call's arena
+} ListedEvent;
+
+struct EventList {
+    ListedEvent *events; // owned
+    size_t count, capacity;
+};
+
+// Forgets the events behind the first `count`, whose transaction or whose call came to nothing.
+void event_list_truncate(EventList *list, size_t count);
+void event_list_free(EventList *list);
 
 typedef struct EventQuery {
     uint64_t after_sequence;

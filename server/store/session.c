@@ -63,14 +63,19 @@ Error session_head(Txn *txn, Ulid id, Session **out)
     return session_row(txn, id, SESSION_ROW_HEAD, out);
 }
 
-Error session_head_for_write(Txn *txn, Ulid id, Session **out)
+Error session_require_writable(Txn *txn, Ulid id)
 {
     SessionBrief brief;
     Error error = session_brief(txn, id, &brief);
     if (error) return error;
     if (brief.is_deleted) return ERROR_SESSION_DELETED;
-    if (brief.is_archived) return ERROR_SESSION_ARCHIVED;
-    return session_head(txn, id, out);
+    return brief.is_archived ? ERROR_SESSION_ARCHIVED : ERROR_NONE;
+}
+
+Error session_head_for_write(Txn *txn, Ulid id, Session **out)
+{
+    Error error = session_require_writable(txn, id);
+    return error ? error : session_head(txn, id, out);
 }
 
 static Error session_put_row(Txn *txn, Ulid id, uint8_t row, const Session *session)

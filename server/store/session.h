@@ -41,8 +41,11 @@ MUST_USE Error session_brief(Txn *txn, Ulid id, SessionBrief *out);
 MUST_USE Error session_settings(Txn *txn, Ulid id, Session **out);
 MUST_USE Error session_head(Txn *txn, Ulid id, Session **out);
 
-// The head of a session that accepts writes. ERROR_SESSION_NOT_FOUND, ERROR_SESSION_DELETED,
+// Whether a session accepts writes. ERROR_SESSION_NOT_FOUND, ERROR_SESSION_DELETED,
 // ERROR_SESSION_ARCHIVED.
+MUST_USE Error session_require_writable(Txn *txn, Ulid id);
+
+// The head of a session that accepts writes. Errors as above.
 MUST_USE Error session_head_for_write(Txn *txn, Ulid id, Session **out);
 
 MUST_USE Error session_put_settings(Txn *txn, Ulid id, const Session *settings);

@@ -52,6 +52,8 @@ typedef struct StoreState {
     uint64_t first_event_sequence; // the oldest kept; last + 1 when none is
 } StoreState;
 
+typedef struct EventList EventList; // store/event.h
+
 typedef struct Txn {
     Store *store;
     KvTxn *kv;
@@ -62,6 +64,7 @@ typedef struct Txn {
     Slice operation_id;  // of the call being served, for its events
     StoreState state;    // of writes: as it will be committed. Reads ask txn_state
     bool state_is_dirty;
+    EventList *events; // borrowed: its events are listed there in their order. NULL: nowhere
 } Txn;
 
 MUST_USE Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail,

@@ -6,22 +6,28 @@
 
 enum { LIST_EVENTS_LIMIT_DEFAULT = 10000 };
 
-Error check_publish_event(Call *call, PublishEventRequest *request)
+// What a caller's own event must be, kept or not.
+static Error check_event(Call *call, const char *type, const char *session_id)
 {
     SessionCall *prepared = arena_new(&call->arena, SessionCall);
     if (!prepared) return arena_error(&call->arena);
     call->prepared = prepared;
-    Error error = call_required(call, "type", request->type);
+    Error error = call_required(call, "type", type);
     if (error) return error;
-    if (event_type_is_reserved(request->type)) {
+    if (event_type_is_reserved(type)) {
         return call_fail(call, ERROR_INVALID_ARGUMENT,
-                         "type: '%s' is one of the server's own; choose another", request->type);
+                         "type: '%s' is one of the server's own; choose another", type);
     }
-    if (strpbrk(request->type, "/ \t\r\n")) {
+    if (strpbrk(type, "/ \t\r\n")) {
         return call_fail(call, ERROR_INVALID_ARGUMENT,
                          "type: '/' and white space are not allowed; it is part of a topic");
     }
-    return call_optional_id(call, "session_id", request->session_id, &prepared->session);
+    return call_optional_id(call, "session_id", session_id, &prepared->session);
+}
+
+Error check_publish_event(Call *call, PublishEventRequest *request)
+{
+    return check_event(call, request->type, request->session_id);
 }
 
 // PublishEvent: keeps and sends an event of the caller's own.
@@ -43,6 +49,32 @@ Error handle_publish_event(Call *call, const PublishEventRequest *request,
     if (!error && head) error = session_put_head(call->txn, session, head);
     if (error) return error;
     response->sequence = event.sequence;
+    response->instance_id = event.instance_id;
+    response->created_at = event.created_at;
+    return ERROR_NONE;
+}
+
+Error check_broadcast_event(Call *call, BroadcastEventRequest *request)
+{
+    call->stores_nothing = true;
+    return check_event(call, request->type, request->session_id);
+}
+
+// BroadcastEvent: sends an event of the caller's own and keeps nothing.
+Error handle_broadcast_event(Call *call, const BroadcastEventRequest *request,
+                             BroadcastEventResponse *response)
+{
+    Ulid session = session_of(call);
+    Error error = ulid_is_zero(session) ? ERROR_NONE : session_require_writable(call->txn, session);
+    if (error) return error;
+    Event event = EVENT__INIT;
+    event.type = request->type;
+    event.message_id = request->message_id;
+    event.record_id = request->record_id;
+    event.role = request->role;
+    event.data_json = request->data_json;
+    error = event_broadcast(call->txn, session, &event);
+    if (error) return error;
     response->instance_id = event.instance_id;
     response->created_at = event.created_at;
     return ERROR_NONE;
