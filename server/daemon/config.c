@@ -285,8 +285,8 @@ static Error complete(Config *config, ErrorDetail *detail)
     char events[SOCKET_PATH_BYTES_MAX + 1];
     if (!error && !socket_path_of_events(config->socket, events)) {
         error = error_say(detail, ERROR_INVALID_ARGUMENT,
-                          "--socket: %s is too long: a socket's path may have %d bytes, and that of "
-                          "the events beside it ends in .events instead of .sock",
+                          "--socket: %s is too long: a socket's path may have %d bytes, and that "
+                          "of the events beside it ends in .events instead of .sock",
                           config->socket, SOCKET_PATH_BYTES_MAX);
     }
     if (!error && *config->listen) error = check_listen(config, detail);
