@@ -89,6 +89,10 @@ enum {
     CALLS_KEPT_MAX = 8,                         // with their memory, when nobody needs them
     SEND_TIMEOUT_MS = 2000,                     // for a reply behind another one that nobody reads
     FRAME_EXTRA_BYTES = 64 * 1024, // read beyond REQUEST_BYTES_MAX, to say what is wrong
+    SUBSCRIBERS_MAX = 1024,
+    BUS_SEND_MESSAGES_MAX = 8192, // that wait for one subscriber to read; then the oldest goes
+    BUS_FRAME_BYTES_MAX = 64,     // from a subscriber, who has nothing to say
+    HEARTBEAT_MS = 5000,
     TASK_THREADS_MIN = 4,
     TASK_THREADS_MAX = 16,
     TOKEN_BYTES_MIN = 16,

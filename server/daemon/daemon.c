@@ -18,6 +18,7 @@
 #include "base/lock.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
+#include "transport/bus.h"
 #include "transport/transport.h"
 
 enum {
@@ -34,9 +35,10 @@ typedef struct Daemon {
     char data[PATH_BYTES_MAX];
     int socket_lock; // -1: not held
     int log;         // -1: standard error
-    size_t clients_max;
+    size_t clients_max, subscribers_max;
     Engine *engine;       // owned
     Transport *transport; // owned
+    Bus *bus;             // owned
     ErrorDetail detail;
     int64_t idle_since_ns;
     uint64_t idle_requests; // as many had come by then
@@ -125,6 +127,7 @@ static void raise_descriptor_limit(Daemon *daemon)
 {
     struct rlimit limit;
     daemon->clients_max = CLIENTS_MAX;
+    daemon->subscribers_max = SUBSCRIBERS_MAX;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
     rlim_t wanted = limit.rlim_max < DESCRIPTORS_MAX ? limit.rlim_max : DESCRIPTORS_MAX;
     if (limit.rlim_cur < wanted) {
@@ -134,6 +137,8 @@ static void raise_descriptor_limit(Daemon *daemon)
     size_t room = limit.rlim_cur > 2 * DESCRIPTORS_RESERVED
                       ? (size_t)limit.rlim_cur - DESCRIPTORS_RESERVED
                       : DESCRIPTORS_RESERVED;
+    if (room / 4 < daemon->subscribers_max) daemon->subscribers_max = room / 4;
+    room -= daemon->subscribers_max;
     if (room < daemon->clients_max) daemon->clients_max = room;
 }
 
@@ -203,7 +208,14 @@ static Error open_sockets(Daemon *daemon)
         .tcp_token = slice_of(config->token),
         .clients_max = daemon->clients_max,
     };
-    return transport_start(&options, &daemon->detail, &daemon->transport);
+    BusOptions bus_options = {
+        .engine = daemon->engine,
+        .socket_path = config->socket,
+        .subscribers_max = daemon->subscribers_max,
+    };
+    // The events first: who can make a call can hear of it.
+    Error error = bus_start(&bus_options, &daemon->detail, &daemon->bus);
+    return error ? error : transport_start(&options, &daemon->detail, &daemon->transport);
 }
 
 static Error daemon_start(Daemon *daemon)
@@ -239,7 +251,7 @@ static bool is_idle_too_long(Daemon *daemon)
         malloc_trim(0);
         daemon->is_trimmed = true;
     }
-    if (stats.clients > 0) daemon->idle_since_ns = now_ns;
+    if (stats.clients > 0 || bus_subscriber_count(daemon->bus) > 0) daemon->idle_since_ns = now_ns;
     int64_t idle_exit_ms = daemon->config->idle_exit_ms;
     return idle_exit_ms > 0 && now_ns - daemon->idle_since_ns >= idle_exit_ms * 1000000;
 }
@@ -287,6 +299,8 @@ static void daemon_stop(Daemon *daemon)
         daemon_drain(daemon);
         transport_close(daemon->transport);
     }
+    if (daemon->engine) engine_end(daemon->engine);
+    bus_close(daemon->bus);
     engine_close(daemon->engine);
     transport_free(daemon->transport);
     if (is_ready) log_write(LOG_INFO, "stopped", NULL);
