@@ -14,10 +14,10 @@ build: deps ## Build everything, optimised, into build/release
 	@cmake --preset release
 	@cmake --build --preset release
 
-run: deps ## Show the main job end to end, on a store of its own
+run: deps ## Start a daemon on a store of its own and show the main job end to end
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target tine-tour >/dev/null
-	@build/release/client/tine-tour
+	@cmake --build --preset release --target tined tine-tour >/dev/null
+	@scripts/tour build/release
 
 test: ## Run every test: release, ASan and UBSan, TSan, fuzzers, tidy
 	@scripts/run-tests

@@ -2,8 +2,11 @@
 // the server whose URL it is given.
 //
 // Every line it prints comes from a real call through libtine; the time behind it is that call's.
+// The lines that begin with an arrow are a second client's: it watches, and prints each event when
+// it arrives.
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +43,8 @@ static void say(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
-    printf("  %-92s %7.0f us\n", line, last_us);
+    printf("  %-84s %7.0f us\n", line, last_us);
+    fflush(stdout);
 }
 
 // Ends the program if a call failed.
@@ -169,16 +173,27 @@ static void compact(const Id *session, const Id *before)
     FREE(context);
 }
 
-static void show_events(void)
+// Prints events until it has seen `last_event`, the last write of the tour.
+static const char *const last_event = "marker.added";
+
+static void *watch_main(void *argument)
 {
-    Tine__V1__ListEventsRequest request = TINE__V1__LIST_EVENTS_REQUEST__INIT;
-    Tine__V1__ListEventsResponse *reply = CALL(list_events, ListEvents, &request);
-    say("events so far: %zu", reply->n_events);
-    for (size_t i = 0; i < reply->n_events; i++) {
-        printf("      %3llu %-18s %s\n", (unsigned long long)reply->events[i]->sequence,
-               reply->events[i]->type, reply->events[i]->session_id);
+    TineWatch *watch = argument;
+    TineStatus watch_status;
+    bool is_last = false;
+    while (!is_last) {
+        Tine__V1__Event *event = NULL;
+        if (tine_watch_next(watch, -1, &watch_status, &event) != 0) {
+            fprintf(stderr, "tine-tour: watching: %s\n", watch_status.message);
+            return NULL;
+        }
+        if (!event) continue;
+        printf("      -> event %llu %s of %s\n", (unsigned long long)event->sequence, event->type,
+               event->session_id);
+        is_last = strcmp(event->type, last_event) == 0;
+        tine__v1__event__free_unpacked(event, NULL);
     }
-    FREE(reply);
+    return NULL;
 }
 
 static void remove_directory(const char *path)
@@ -201,9 +216,14 @@ int main(int argument_count, char **arguments)
         return 1;
     }
     snprintf(url, sizeof(url), "embedded:%s", directory);
-    must(tine_open(server ? server : url, &status, &tine));
+    TineOpenOptions open_options = {.wait_for_server = true};
+    must(tine_open_with(server ? server : url, &open_options, &status, &tine));
     printf("A store in %s; every write below is on the disk when its line appears.\n\n",
            server ? server : directory);
+    TineWatch *watch;
+    pthread_t watcher;
+    must(tine_watch(tine, NULL, &status, &watch));
+    if (pthread_create(&watcher, NULL, watch_main, watch) != 0) return 1;
 
     Id session = create("storage");
     Id first = append(&session, TINE__V1__ROLE__ROLE_USER, "Which store should we use?");
@@ -216,8 +236,9 @@ int main(int argument_count, char **arguments)
     append(&session, TINE__V1__ROLE__ROLE_USER, "Then LMDB it is.");
     show_history("the session", &session);
     compact(&session, &first);
-    show_events();
 
+    pthread_join(watcher, NULL);
+    tine_watch_close(watch);
     tine_close(tine);
     if (!server) remove_directory(directory);
     printf("\n%sclient/c/examples/tour.c is this program;\n"
