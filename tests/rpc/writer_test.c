@@ -2,6 +2,7 @@
 // seam, before a commit, so that what the tests want to meet does meet.
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -244,8 +245,11 @@ TEST(call_whose_time_passes_while_it_commits_is_answered)
     engine_close(h.engine);
 }
 
+static atomic_bool is_closer_running;
+
 static void *close_engine(void *context)
 {
+    atomic_store(&is_closer_running, true);
     engine_close(((Held *)context)->engine);
     return NULL;
 }
@@ -255,7 +259,10 @@ static void *close_engine(void *context)
 static pthread_t close_while_held(Held *h)
 {
     pthread_t closer;
+    atomic_store(&is_closer_running, false);
     CHECK_EQ(pthread_create(&closer, NULL, close_engine, h), 0);
+    while (!atomic_load(&is_closer_running))
+        sched_yield(); // before the queue is full of probes
     // Only a call can tell whether the writer takes calls: those it still takes are answered.
     enum { PROBES_MAX = QUEUE_REQUESTS_MAX - 16 };
     static PendingCall *probes[PROBES_MAX];
