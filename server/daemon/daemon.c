@@ -25,6 +25,7 @@ enum {
     TICK_MS = 15 * 1000, // dead readers are cleared so often
     DRAIN_MS = 5 * 1000,
     REFUSE_MS = 1000, // to send what was refused after that
+    QUIET_TICKS_TRIMMED = 2, // what is freed late is given back at the second
     DESCRIPTORS_MAX = 65536,
     DESCRIPTORS_RESERVED = 64, // for the store, the log, connections that are refused
     LOG_MODE = 0600,
@@ -42,7 +43,8 @@ typedef struct Daemon {
     ErrorDetail detail;
     int64_t idle_since_ns;
     uint64_t idle_requests; // as many had come by then
-    bool is_trimmed;
+    size_t idle_clients;    // as many were connected at the last tick
+    unsigned quiet_ticks;   // since either changed; no more are counted than memory is trimmed at
 } Daemon;
 
 static Error daemon_start(Daemon *daemon);
@@ -242,14 +244,17 @@ static bool is_idle_too_long(Daemon *daemon)
     TransportStats stats;
     transport_stats(daemon->transport, &stats);
     int64_t now_ns = clock_monotonic_ns();
-    if (stats.requests != daemon->idle_requests) {
-        daemon->idle_requests = stats.requests;
-        daemon->idle_since_ns = now_ns;
-        daemon->is_trimmed = false;
-    } else if (!daemon->is_trimmed) {
+    bool is_quiet =
+        stats.requests == daemon->idle_requests && stats.clients == daemon->idle_clients;
+    if (stats.requests != daemon->idle_requests) daemon->idle_since_ns = now_ns;
+    daemon->idle_requests = stats.requests;
+    daemon->idle_clients = stats.clients;
+    if (!is_quiet) {
+        daemon->quiet_ticks = 0;
+    } else if (daemon->quiet_ticks < QUIET_TICKS_TRIMMED) {
         transport_trim(daemon->transport);
         malloc_trim(0);
-        daemon->is_trimmed = true;
+        daemon->quiet_ticks++;
     }
     if (stats.clients > 0 || bus_subscriber_count(daemon->bus) > 0) daemon->idle_since_ns = now_ns;
     int64_t idle_exit_ms = daemon->config->idle_exit_ms;

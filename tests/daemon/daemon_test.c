@@ -15,28 +15,6 @@
 #include "daemon/daemon.h"
 #include "process.h"
 
-static void new_session(Sp sp, IdText out)
-{
-    CreateSessionRequest request = CREATE_SESSION_REQUEST__INIT;
-    NewSession session = NEW_SESSION__INIT;
-    ModelRef model = MODEL_REF__INIT;
-    model.provider = "anthropic";
-    model.name = "model-1";
-    session.model = &model;
-    session.project_dir = "/project";
-    session.kind = SESSION_KIND_PRIMARY;
-    request.session = &session;
-    Slice bytes = engine_request(METHOD_CREATE_SESSION, &request, NULL, 0);
-    Slice reply = sp_call(sp, bytes);
-    CHECK_EQ(reply_code(reply), 0);
-    WireField body, record, id;
-    CHECK(wire_find(reply, 15, &body) && wire_find(body.bytes, 1, &record) &&
-          wire_find(record.bytes, 1, &id));
-    snprintf(out, sizeof(IdText), "%.*s", (int)id.bytes.size, (const char *)id.bytes.bytes);
-    request_free(&bytes);
-    sp_free(&reply);
-}
-
 static uint64_t message_count(Sp sp, const char *session)
 {
     GetSessionRequest request = GET_SESSION_REQUEST__INIT;
@@ -158,7 +136,7 @@ static uint64_t append_until_gone(Sp sp, const char *session, pid_t victim, int 
     return acknowledged;
 }
 
-TEST(sigterm_under_load_answers_or_refuses_and_loses_nothing)
+TEST(sigterm_and_sigint_under_load_answer_or_refuse_and_lose_nothing)
 {
     CLEANUP(tined_close) Tined tined;
     tined_place(&tined, "t");
@@ -169,7 +147,7 @@ TEST(sigterm_under_load_answers_or_refuses_and_loses_nothing)
         Sp sp = sp_open(tined.socket);
         if (i == 0) new_session(sp, session);
         CHECK_EQ(message_count(sp, session), acknowledged);
-        acknowledged += append_until_gone(sp, session, tined.pid, SIGTERM);
+        acknowledged += append_until_gone(sp, session, tined.pid, i % 2 ? SIGINT : SIGTERM);
         sp_close(&sp);
         CHECK_EQ(tined_wait(&tined), EXIT_CODE_STOPPED);
         tined_forget(&tined);

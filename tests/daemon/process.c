@@ -166,20 +166,46 @@ void tined_run(Run *run, const char *const *arguments, const char *const *enviro
     child_run(run, run_program, &program);
 }
 
-void child_run(Run *run, int (*run_in_child)(const void *context), const void *context)
+void tined_begin(Child *child, const char *const *arguments)
 {
-    int output = open_output(), errors = open_output();
+    Program program = {arguments, NULL};
+    child_start(child, run_program, &program);
+}
+
+void child_start(Child *child, int (*run_in_child)(const void *context), const void *context)
+{
+    child->output = open_output();
+    child->errors = open_output();
     fflush(NULL);
-    Tined tined = {.pid = fork()};
-    CHECK(tined.pid >= 0);
-    if (tined.pid == 0) {
-        dup2(output, STDOUT_FILENO);
-        dup2(errors, STDERR_FILENO);
+    child->pid = fork();
+    CHECK(child->pid >= 0);
+    if (child->pid == 0) {
+        dup2(child->output, STDOUT_FILENO);
+        dup2(child->errors, STDERR_FILENO);
         _exit(run_in_child(context));
     }
-    run->code = tined_wait(&tined);
-    read_output(output, run->output);
-    read_output(errors, run->errors);
+}
+
+static int code_of(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void child_end(Child *child, int status, Run *run)
+{
+    run->code = code_of(status);
+    read_output(child->output, run->output);
+    read_output(child->errors, run->errors);
+}
+
+void child_run(Run *run, int (*run_in_child)(const void *context), const void *context)
+{
+    Child child;
+    int status = 0;
+    child_start(&child, run_in_child, context);
+    while (waitpid(child.pid, &status, 0) < 0)
+        CHECK_EQ(errno, EINTR);
+    child_end(&child, status, run);
 }
 
 static int by_name(const void *a, const void *b)

@@ -45,8 +45,18 @@ typedef struct Run {
 // `environment`: "NAME=value" entries on top, NULL-terminated, or NULL.
 void tined_run(Run *run, const char *const *arguments, const char *const *environment);
 
-// The same without a program: `run` in a child, which ends with what it returns.
+// The same without a program: a function in a child, which ends with what it returns.
 void child_run(Run *run, int (*run_in_child)(const void *context), const void *context);
+
+// The same in two steps, to have several at once.
+typedef struct Child {
+    pid_t pid;
+    int output, errors;
+} Child;
+
+void child_start(Child *child, int (*run_in_child)(const void *context), const void *context);
+void tined_begin(Child *child, const char *const *arguments);
+void child_end(Child *child, int status, Run *run); // of waitpid
 
 // What is in a directory and below it: a line for each entry, with its mode, size and time, but
 // those whose name holds "lock". To be freed.

@@ -152,6 +152,33 @@ const char *reply_reason(Slice reply)
     return text;
 }
 
+void reply_id(Slice reply, IdText out)
+{
+    WireField body, record, id;
+    CHECK_EQ(reply_code(reply), STATUS_OK);
+    CHECK(wire_find(reply, 15, &body) && wire_find(body.bytes, 1, &record) &&
+          wire_find(record.bytes, 1, &id));
+    snprintf(out, sizeof(IdText), "%.*s", (int)id.bytes.size, (const char *)id.bytes.bytes);
+}
+
+void new_session(Sp sp, IdText out)
+{
+    CreateSessionRequest request = CREATE_SESSION_REQUEST__INIT;
+    NewSession session = NEW_SESSION__INIT;
+    ModelRef model = MODEL_REF__INIT;
+    model.provider = "anthropic";
+    model.name = "model-1";
+    session.model = &model;
+    session.project_dir = "/project";
+    session.kind = SESSION_KIND_PRIMARY;
+    request.session = &session;
+    Slice bytes = engine_request(METHOD_CREATE_SESSION, &request, NULL, 0);
+    Slice reply = sp_call(sp, bytes);
+    reply_id(reply, out);
+    request_free(&bytes);
+    sp_free(&reply);
+}
+
 void call_expect(Sp sp, Slice request, int code)
 {
     Slice reply = sp_call(sp, request);

@@ -52,6 +52,12 @@ void request_free(Slice *request);
 int reply_code(Slice reply);
 const char *reply_reason(Slice reply); // good until the next call
 
+// The id of the record or receipt in a reply, which must be a success.
+void reply_id(Slice reply, IdText out);
+
+// Creates a session through a connection.
+void new_session(Sp sp, IdText out);
+
 // Makes a call of a reply that must have this code, and frees both.
 void call_expect(Sp sp, Slice request, int code);
 

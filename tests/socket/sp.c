@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,14 +14,23 @@ enum { FRAME_TYPE = 1, ID_BYTES = 4, LENGTH_BYTES = 8, PAYLOAD_BYTES_MAX = 64 * 
 
 static const uint32_t REQUEST_ID_BIT = 0x80000000;
 
-Sp sp_connect(const char *path)
+// False: nobody listens there.
+static bool try_connect(const char *path, Sp *out)
 {
-    Sp sp = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    CHECK(sp.fd >= 0);
+    *out = (Sp){.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    CHECK(out->fd >= 0);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     CHECK(strlen(path) < sizeof(address.sun_path));
     memcpy(address.sun_path, path, strlen(path));
-    CHECK_EQ(connect(sp.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    if (connect(out->fd, (struct sockaddr *)&address, sizeof(address)) == 0) return true;
+    sp_close(out);
+    return false;
+}
+
+Sp sp_connect(const char *path)
+{
+    Sp sp;
+    CHECK(try_connect(path, &sp));
     return sp;
 }
 
@@ -91,6 +101,14 @@ static Sp shake(Sp sp)
 Sp sp_open(const char *path)
 {
     return shake(sp_connect(path));
+}
+
+Sp sp_open_when_there(const char *path)
+{
+    Sp sp;
+    while (!try_connect(path, &sp))
+        sched_yield();
+    return shake(sp);
 }
 
 Sp sp_open_tcp(uint16_t port)

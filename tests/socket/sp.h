@@ -25,6 +25,7 @@ int sp_read_hello(Sp sp);
 // Connects, both hellos done: a REQ that is ready. Fails the test if it cannot.
 Sp sp_open(const char *path);
 Sp sp_open_tcp(uint16_t port);
+Sp sp_open_when_there(const char *path); // waits until somebody listens
 
 void sp_close(Sp *sp);
 

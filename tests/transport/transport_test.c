@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/wire.h"
 #include "server.h"
 
 static const char TOKEN[] = "a token of enough bytes";
@@ -192,15 +191,6 @@ TEST(a_client_that_keeps_64_in_flight_is_never_refused)
     request_free(&health);
 }
 
-static void id_of_receipt(Slice reply, IdText out)
-{
-    WireField body, receipt, id;
-    CHECK_EQ(reply_code(reply), STATUS_OK);
-    CHECK(wire_find(reply, 15, &body) && wire_find(body.bytes, 1, &receipt) &&
-          wire_find(receipt.bytes, 1, &id));
-    snprintf(out, sizeof(IdText), "%.*s", (int)id.bytes.size, (const char *)id.bytes.bytes);
-}
-
 // The socket's own resending, and the same by hand, to see every reply.
 TEST(a_resent_append_with_an_operation_id_runs_once_and_all_have_its_receipt)
 {
@@ -226,13 +216,13 @@ TEST(a_resent_append_with_an_operation_id_runs_once_and_all_have_its_receipt)
     gate_open(&server.gate);
 
     CHECK_EQ(nng_recvmsg(socket, &message, 0), 0);
-    id_of_receipt(slice(nng_msg_body(message), nng_msg_len(message)), first);
+    reply_id(slice(nng_msg_body(message), nng_msg_len(message)), first);
     nng_msg_free(message);
     for (uint32_t i = 0; i < RESENT; i++) {
         uint32_t id;
         CHECK(sp_receive(sp, &id, &reply));
         CHECK_EQ(id, 7);
-        id_of_receipt(reply, other);
+        reply_id(reply, other);
         CHECK_STR(other, first);
         sp_free(&reply);
     }
