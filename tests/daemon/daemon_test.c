@@ -15,25 +15,6 @@
 #include "daemon/daemon.h"
 #include "process.h"
 
-static uint64_t message_count(Sp sp, const char *session)
-{
-    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
-    request.session_id = (char *)(uintptr_t)session;
-    Slice bytes = engine_request(METHOD_GET_SESSION, &request, NULL, 0);
-    Slice reply = sp_call(sp, bytes);
-    CHECK_EQ(reply_code(reply), 0);
-    WireField body;
-    CHECK(wire_find(reply, 15, &body));
-    GetSessionResponse *response = tine__v1__get_session_response__unpack(
-        NULL, body.bytes.size, body.bytes.bytes);
-    CHECK(response != NULL);
-    uint64_t count = response->session->message_count;
-    engine_free(response);
-    request_free(&bytes);
-    sp_free(&reply);
-    return count;
-}
-
 TEST(it_serves_says_so_to_systemd_and_stops_when_told)
 {
     CLEANUP(tined_close) Tined tined;
@@ -146,7 +127,7 @@ TEST(sigterm_and_sigint_under_load_answer_or_refuse_and_lose_nothing)
         tined_start(&tined, NULL);
         Sp sp = sp_open(tined.socket);
         if (i == 0) new_session(sp, session);
-        CHECK_EQ(message_count(sp, session), acknowledged);
+        CHECK_EQ(session_message_count(sp, session), acknowledged);
         acknowledged += append_until_gone(sp, session, tined.pid, i % 2 ? SIGINT : SIGTERM);
         sp_close(&sp);
         CHECK_EQ(tined_wait(&tined), EXIT_CODE_STOPPED);
@@ -164,7 +145,7 @@ TEST(what_was_acknowledged_before_a_kill_is_there_after_it)
         tined_start(&tined, NULL); // the socket of the one before is stale
         Sp sp = sp_open(tined.socket);
         if (i == 0) new_session(sp, session);
-        uint64_t count = message_count(sp, session);
+        uint64_t count = session_message_count(sp, session);
         CHECK(count >= acknowledged);
         acknowledged = count + append_until_gone(sp, session, tined.pid, SIGKILL);
         sp_close(&sp);
@@ -207,7 +188,7 @@ TEST(an_ephemeral_store_leaves_nothing)
     Sp sp = sp_open(tined.socket);
     IdText session;
     new_session(sp, session);
-    CHECK_EQ(message_count(sp, session), 0);
+    CHECK_EQ(session_message_count(sp, session), 0);
     sp_close(&sp);
     CHECK(!file_exists(tined.data));
     DIR *directory = opendir("/dev/shm");

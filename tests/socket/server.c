@@ -179,6 +179,25 @@ void new_session(Sp sp, IdText out)
     sp_free(&reply);
 }
 
+uint64_t session_message_count(Sp sp, const char *session)
+{
+    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
+    request.session_id = (char *)(uintptr_t)session;
+    Slice bytes = engine_request(METHOD_GET_SESSION, &request, NULL, 0);
+    Slice reply = sp_call(sp, bytes);
+    CHECK_EQ(reply_code(reply), 0);
+    WireField body;
+    CHECK(wire_find(reply, 15, &body));
+    GetSessionResponse *response = tine__v1__get_session_response__unpack(
+        NULL, body.bytes.size, body.bytes.bytes);
+    CHECK(response != NULL);
+    uint64_t count = response->session->message_count;
+    engine_free(response);
+    request_free(&bytes);
+    sp_free(&reply);
+    return count;
+}
+
 void call_expect(Sp sp, Slice request, int code)
 {
     Slice reply = sp_call(sp, request);

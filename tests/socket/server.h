@@ -55,8 +55,9 @@ const char *reply_reason(Slice reply); // good until the next call
 // The id of the record or receipt in a reply, which must be a success.
 void reply_id(Slice reply, IdText out);
 
-// Creates a session through a connection.
+// Creates a session through a connection; and how many messages one has.
 void new_session(Sp sp, IdText out);
+uint64_t session_message_count(Sp sp, const char *session);
 
 // Makes a call of a reply that must have this code, and frees both.
 void call_expect(Sp sp, Slice request, int code);

@@ -1,0 +1,150 @@
+// Signals under load: what was accepted is answered or refused, clients go on by themselves, and
+// nothing holds the daemon for longer than it waits.
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "daemon/daemon.h"
+#include "writers.h"
+
+TEST(clients_go_on_through_orderly_restarts)
+{
+    static Writers writers;
+    CLEANUP(tined_close) Tined tined;
+    tined_place(&tined, "t");
+    tined_start(&tined, NULL);
+    writers_start(&writers, tined.socket, WRITERS_MAX, 0, /* is_full_allowed= */ false);
+    for (size_t i = 0; i < test_scaled(10); i++) {
+        writers_wait_acknowledged(&writers, 2 * WRITERS_MAX);
+        CHECK_EQ(tined_stop(&tined, i % 2 ? SIGINT : SIGTERM), EXIT_CODE_STOPPED);
+        tined_forget(&tined);
+        tined_start(&tined, NULL);
+    }
+    writers_stop(&writers);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    writers_check(&writers, tined.data);
+}
+
+TEST(sighup_under_load_opens_the_log_anew_each_time)
+{
+    static Writers writers;
+    CLEANUP(tined_close) Tined tined;
+    tined_place(&tined, "t");
+    tined_start(&tined, (const char *[]){"--log-level", "debug", NULL});
+    writers_start(&writers, tined.socket, 8, 0, /* is_full_allowed= */ false);
+    size_t count = test_scaled(50);
+    char old[PLACE_BYTES_MAX + 32];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(old, sizeof(old), "%s.%zu", tined.log, i);
+        CHECK_EQ(rename(tined.log, old), 0);
+        CHECK_EQ(kill(tined.pid, SIGHUP), 0);
+        writers_wait_acknowledged(&writers, 1);
+        while (!strstr(file_text(tined.log), "log opened"))
+            writers_wait_acknowledged(&writers, 1);
+    }
+    writers_stop(&writers);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    CHECK(strstr(file_text(tined.log), "stopped") != NULL);
+    writers_check(&writers, tined.data);
+}
+
+TEST(a_client_that_does_not_read_keeps_the_daemon_from_nothing)
+{
+    enum { TEXT_BYTES = 300 * 1024, REQUESTS = 32 };
+    CLEANUP(tined_close) Tined tined;
+    tined_place(&tined, "t");
+    tined_start(&tined, NULL);
+    Sp sp = sp_open(tined.socket), silent = sp_open(tined.socket);
+    IdText session, message;
+    char *text = calloc(1, TEXT_BYTES + 1);
+    CHECK(text != NULL);
+    memset(text, 'x', TEXT_BYTES);
+    new_session(sp, session);
+    Slice append = request_append(session, text, NULL), reply = sp_call(sp, append);
+    reply_id(reply, message);
+    Slice request = request_get_message(message);
+    for (uint32_t i = 0; i < REQUESTS; i++)
+        CHECK(sp_send(silent, i, request));
+    check_served(sp);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    sp_wait_closed(sp);
+    sp_wait_closed(silent);
+    sp_close(&sp);
+    sp_close(&silent);
+    sp_free(&reply);
+    request_free(&append);
+    request_free(&request);
+    free(text);
+}
+
+// The storage lets one process write at a time: while this one has begun to, the daemon cannot.
+static KvTxn *hold_writer(const char *data, Kv **out_kv)
+{
+    static const char *const TABLES[] = {"meta"};
+    KvOptions options = {.directory = data, .table_names = TABLES, .table_count = 1};
+    ErrorDetail detail;
+    KvTxn *txn;
+    CHECK_EQ(kv_open(&options, &detail, out_kv), ERROR_NONE);
+    CHECK_EQ(kv_begin(*out_kv, /* is_write= */ true, &txn), ERROR_NONE);
+    return txn;
+}
+
+// Reads replies until the connection ends, or until the first that was refused if `until_refused`.
+static void read_replies(Sp sp, bool until_refused, size_t *done_count, size_t *refused_count)
+{
+    uint32_t id;
+    Slice reply;
+    bool is_enough = false;
+    while (!is_enough && sp_receive(sp, &id, &reply)) {
+        int code = reply_code(reply);
+        CHECK(code == STATUS_OK || code == STATUS_UNAVAILABLE);
+        if (code == STATUS_OK) {
+            (*done_count)++;
+        } else {
+            (*refused_count)++;
+            is_enough = until_refused;
+        }
+        sp_free(&reply);
+    }
+}
+
+TEST(a_daemon_whose_writer_is_held_refuses_what_has_not_begun_and_stops)
+{
+    enum { REQUESTS = 40 };
+    CLEANUP(tined_close) Tined tined;
+    tined_place(&tined, "t");
+    tined_start(&tined, NULL);
+    Sp sp = sp_open(tined.socket);
+    IdText session;
+    new_session(sp, session);
+    Kv *kv;
+    KvTxn *txn = hold_writer(tined.data, &kv);
+    Slice request = request_append(session, "held", NULL);
+    for (uint32_t i = 0; i < REQUESTS; i++)
+        CHECK(sp_send(sp, i, request));
+    Sp other = sp_open(tined.socket);
+    check_served(other); // reads go on
+    CHECK_EQ(kill(tined.pid, SIGTERM), 0);
+    size_t done = 0, refused = 0;
+    read_replies(sp, /* until_refused= */ true, &done, &refused);
+    kv_abort(&txn); // what had begun is never abandoned
+    kv_close(kv);
+    read_replies(sp, /* until_refused= */ false, &done, &refused);
+    CHECK_EQ(tined_wait(&tined), EXIT_CODE_STOPPED);
+    printf("%zu were done, %zu were refused\n", done, refused);
+    CHECK(refused > 0);
+    sp_close(&sp);
+    sp_close(&other);
+
+    tined_forget(&tined);
+    tined_start(&tined, NULL);
+    sp = sp_open(tined.socket);
+    uint64_t stored = session_message_count(sp, session);
+    CHECK(stored >= done);
+    CHECK(stored + refused <= REQUESTS);
+    sp_close(&sp);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    request_free(&request);
+}
