@@ -14,6 +14,7 @@ struct Client {
     uint32_t pipe_id;
     bool needs_token;
     bool is_connected;
+    bool is_cut_off;
     size_t running, refused, unsent;
     size_t unsent_bytes;
     Client *next; // in its bucket
@@ -156,4 +157,13 @@ void client_sent(Clients *clients, Client *client, size_t reply_bytes)
     clients->unsent_bytes -= reply_bytes;
     release(client);
     pthread_mutex_unlock(&clients->mutex);
+}
+
+bool client_cut_off(Clients *clients, Client *client)
+{
+    pthread_mutex_lock(&clients->mutex);
+    bool is_first = !client->is_cut_off;
+    client->is_cut_off = true;
+    pthread_mutex_unlock(&clients->mutex);
+    return is_first;
 }

@@ -40,3 +40,6 @@ MUST_USE bool client_answered(Clients *clients, Client *client, bool was_running
 
 // The socket has taken the reply, or failed to.
 void client_sent(Clients *clients, Client *client, size_t reply_bytes);
+
+// The connection is about to be closed for what it leaves unread. True the first time.
+bool client_cut_off(Clients *clients, Client *client);

@@ -400,6 +400,13 @@ static nng_msg *reply_of(Context *context)
     return reply;
 }
 
+// Once for a connection, however many of its replies wait.
+static void log_cut_off(Context *context)
+{
+    if (!client_cut_off(context->contexts->options.clients, context->client)) return;
+    log_write(LOG_WARNING, "connection closed: it does not read its replies", NULL);
+}
+
 static void on_answered(Call *call)
 {
     Context *context = call->context;
@@ -412,7 +419,7 @@ static void on_answered(Call *call)
         client_answered(clients, context->client, context->may_run, context->reply_bytes);
     if (!reply || !is_fine) {
         if (reply) {
-            log_write(LOG_WARNING, "connection closed: it does not read its replies", NULL);
+            log_cut_off(context);
             nng_msg_free(reply);
         }
         client_sent(clients, context->client, context->reply_bytes);
@@ -441,12 +448,11 @@ static void on_sent(void *argument)
         nng_msg_free(nng_aio_get_msg(context->send));
         nng_aio_set_msg(context->send, NULL);
     }
-    client_sent(context->contexts->options.clients, context->client, context->reply_bytes);
     if (failed && failed != NNG_ECLOSED && failed != NNG_ECANCELED) {
         // Its replies wait for it to read the ones before: it would hold contexts for ever.
-        log_write(LOG_WARNING, "connection closed: it does not read its replies", "error=\"%s\"",
-                  nng_strerror(failed));
+        log_cut_off(context);
         (void)nng_pipe_close(context->pipe);
     }
+    client_sent(context->contexts->options.clients, context->client, context->reply_bytes);
     context_again(context);
 }

@@ -220,7 +220,7 @@ static void make_newer_store(const char *directory)
 
 TEST(a_store_of_a_newer_format_is_refused_and_left_as_it_is)
 {
-    char *data = in_test_dir("data"), *socket = in_test_dir("s");
+    char *data = in_test_dir("data"), *socket = in_test_dir("s"), *lock = in_test_dir("s.lock");
     make_newer_store(data);
     char *before = directory_text(data);
     Run run;
@@ -232,7 +232,8 @@ TEST(a_store_of_a_newer_format_is_refused_and_left_as_it_is)
     char *after = directory_text(data);
     CHECK_STR(after, before);
     CHECK(!file_exists(socket));
-    CHECK(!file_exists(in_test_dir("s.lock")));
+    CHECK(!file_exists(lock));
+    free(lock);
     free(after);
     free(before);
     free(data);

@@ -71,6 +71,9 @@ TEST(a_client_that_does_not_read_keeps_the_daemon_from_nothing)
     CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
     sp_wait_closed(sp);
     sp_wait_closed(silent);
+    const char *told = strstr(file_text(tined.log), "does not read its replies");
+    CHECK(told != NULL);
+    CHECK(strstr(told + 1, "does not read its replies") == NULL); // once
     sp_close(&sp);
     sp_close(&silent);
     sp_free(&reply);
