@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/slice.h"
+#include "feed.h"
 #include "tine.h"
 
 // One request and its reply. The channel never sends a request twice: what lost its connection is
@@ -23,6 +24,9 @@ typedef struct ChannelCall {
 typedef struct Channel {
     int (*call)(struct Channel *channel, ChannelCall *call, TineStatus *status);
     void (*close)(struct Channel *channel); // no call may be running
+    // Subscribes to the bus of the same store; waits for nothing. NULL when there is none (now), or
+    // no memory; else the caller's. The member is NULL where there never is one.
+    Feed *(*feed_open)(struct Channel *channel);
     bool is_remote; // there is a connection that may break: the client retries above it
 } Channel;
 

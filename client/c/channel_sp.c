@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "feed_sp.h"
 #include "sp_link.h"
 
 enum {
@@ -41,6 +42,7 @@ static void receive(Link *link, Connection *connection, int64_t deadline_ns);
 static void deliver(Link *link, Connection *connection);
 static void receiver_leave(Connection *connection);
 static Link *link_of_process(SpChannel *sp);
+static Feed *sp_feed_open(Channel *channel);
 static void sp_close(Channel *channel);
 
 int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
@@ -59,7 +61,8 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
         return status_out_of_memory(status);
     }
     atomic_init(&sp->link, link);
-    sp->channel = (Channel){.call = sp_call, .close = sp_close, .is_remote = true};
+    sp->channel = (Channel){
+        .call = sp_call, .close = sp_close, .is_remote = true, .feed_open = sp_feed_open};
     *out_channel = &sp->channel;
     return STATUS_OK;
 }
@@ -287,6 +290,11 @@ static Link *link_of_process(SpChannel *sp)
     }
     link_leave_to_parent(link);
     return own;
+}
+
+static Feed *sp_feed_open(Channel *channel)
+{
+    return feed_sp_open(((SpChannel *)channel)->path);
 }
 
 static void sp_close(Channel *channel)

@@ -15,12 +15,15 @@
 #include "base/clock.h"
 #include "channel.h"
 
-enum { HELLO_BYTES = 8, ID_BYTES = 4, FRAME_TYPE = 1, POLL_MS_MAX = 60 * 1000 };
+enum { ID_BYTES = 4, FRAME_TYPE = 1, POLL_MS_MAX = 60 * 1000 };
 
-static const uint8_t HELLO_REQ[HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
-static const uint8_t HELLO_REP[HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
+static const uint8_t HELLO_REQ[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
+static const uint8_t HELLO_REP[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
+static const uint8_t HELLO_SUB[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x21, 0, 0};
+static const uint8_t HELLO_PUB[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x20, 0, 0};
 
 static bool connect_until(int fd, const char *path, int64_t deadline_ns);
+static bool connect_to(int fd, const char *path);
 static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES]);
 
 int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES])
@@ -42,15 +45,20 @@ int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES])
 // A Unix socket whose backlog is full makes connect(2) wait; SO_SNDTIMEO bounds that.
 static bool connect_until(int fd, const char *path, int64_t deadline_ns)
 {
+    int ms = channel_poll_ms(deadline_ns, POLL_MS_MAX);
+    struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 + 1};
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0) return false;
+    return connect_to(fd, path);
+}
+
+static bool connect_to(int fd, const char *path)
+{
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(address.sun_path)) {
         errno = ENAMETOOLONG;
         return false;
     }
     memcpy(address.sun_path, path, strlen(path));
-    int ms = channel_poll_ms(deadline_ns, POLL_MS_MAX);
-    struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 + 1};
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0) return false;
     int code;
     do {
         code = connect(fd, (const struct sockaddr *)&address, sizeof(address));
@@ -60,10 +68,10 @@ static bool connect_until(int fd, const char *path, int64_t deadline_ns)
 
 static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
 {
-    uint8_t hello[HELLO_BYTES];
+    uint8_t hello[SP_HELLO_BYTES];
     size_t got = 0;
-    ssize_t count = send(fd, HELLO_REQ, HELLO_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (count > 0 && got < HELLO_BYTES) {
+    ssize_t count = send(fd, HELLO_REQ, SP_HELLO_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (count > 0 && got < SP_HELLO_BYTES) {
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
         int ready = poll(&wanted, 1, channel_poll_ms(deadline_ns, POLL_MS_MAX));
         if (ready < 0 && errno == EINTR) continue;
@@ -71,7 +79,7 @@ static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
             snprintf(why, SP_WHY_BYTES, "it accepted, but did not say hello");
             return false;
         }
-        count = recv(fd, hello + got, HELLO_BYTES - got, MSG_DONTWAIT);
+        count = recv(fd, hello + got, SP_HELLO_BYTES - got, MSG_DONTWAIT);
         if (count < 0 && (errno == EINTR || errno == EAGAIN))
             count = 1; // once more
         else if (count > 0)
@@ -81,11 +89,28 @@ static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
         snprintf(why, SP_WHY_BYTES, "it hung up before it said hello");
         return false;
     }
-    if (memcmp(hello, HELLO_REP, HELLO_BYTES) != 0) {
+    if (memcmp(hello, HELLO_REP, SP_HELLO_BYTES) != 0) {
         snprintf(why, SP_WHY_BYTES, "what listens there is no REP socket");
         return false;
     }
     return true;
+}
+
+int sp_subscribe(const char *path)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -1;
+    if (connect_to(fd, path) &&
+        send(fd, HELLO_SUB, SP_HELLO_BYTES, MSG_NOSIGNAL) == SP_HELLO_BYTES) {
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+bool sp_hello_is_of_pub(const uint8_t hello[SP_HELLO_BYTES])
+{
+    return memcmp(hello, HELLO_PUB, SP_HELLO_BYTES) == 0;
 }
 
 static void put_u32(uint8_t *out, uint32_t value)
@@ -168,21 +193,23 @@ void sp_reader_took(SpReader *reader, size_t size)
 static SpResult header_read(SpReader *reader, const char **out_why)
 {
     const uint8_t *bytes = reader->inbox + reader->begin;
-    if (reader->end - reader->begin < SP_HEADER_BYTES) return SP_AGAIN;
+    size_t id_bytes = reader->has_no_ids ? 0 : ID_BYTES;
+    size_t header_bytes = SP_HEADER_BYTES - ID_BYTES + id_bytes;
+    if (reader->end - reader->begin < header_bytes) return SP_AGAIN;
     uint64_t length = (uint64_t)get_u32(bytes + 1) << 32 | get_u32(bytes + 5);
     *out_why = "it sent a frame that is none of SP";
-    if (bytes[0] != FRAME_TYPE || length < ID_BYTES) return SP_BROKEN;
+    if (bytes[0] != FRAME_TYPE || length < id_bytes) return SP_BROKEN;
     *out_why = "it sent a reply that is too long";
-    if (length - ID_BYTES > CHANNEL_RESPONSE_BYTES_MAX) return SP_BROKEN;
+    if (length - id_bytes > CHANNEL_RESPONSE_BYTES_MAX) return SP_BROKEN;
     *out_why = "there is no memory for its reply";
     uint8_t *room;
     Error error = buffer_reset(&reader->body, 0);
-    if (!error) error = buffer_reserve(&reader->body, (size_t)length - ID_BYTES, &room);
+    if (!error) error = buffer_reserve(&reader->body, (size_t)length - id_bytes, &room);
     if (error) return SP_BROKEN;
-    reader->id = get_u32(bytes + 9);
-    reader->body_left = (size_t)length - ID_BYTES;
+    reader->id = reader->has_no_ids ? 0 : get_u32(bytes + 9);
+    reader->body_left = (size_t)length - id_bytes;
     reader->is_in_body = true;
-    reader->begin += SP_HEADER_BYTES;
+    reader->begin += header_bytes;
     return SP_DONE;
 }
 

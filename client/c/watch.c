@@ -1,14 +1,22 @@
-// Watching: ListEvents again and again, each one after the last event seen, waiting at the server
-// for news. Sequences of one store have no gaps and never repeat, also over restarts; instance_id
-// tells when it is another store. So a position is two fields, and there is nothing to lose in
-// between.
+// Watching: the bus for speed, ListEvents for certainty.
+//
+// ListEvents misses nothing: sequences of one store have no gaps and never repeat, also over
+// restarts, and instance_id tells when it is another store. So where a watch stands is two fields.
+// The bus tells at once but may lose: a message, a connection, or what was sent before the server
+// knew of the subscriber. Hence the order: subscribe, then list, then take from the bus what
+// follows the position; drop what is not past it; and where it does not follow, list again. Until
+// the first message of a connection nobody knows whether the server counts the subscriber in, so
+// until then the watch lists now and again. Without a bus it lists, and waits at the server for
+// news.
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/wire.h"
 #include "client.h"
 #include "tine_calls.h"
 
@@ -19,28 +27,71 @@ enum {
     PAUSE_MS_MIN = 20,
     PAUSE_MS_MAX = 1000,
     START_ATTEMPTS_MAX = 5,
+    FIRST_MESSAGE_MS_MAX = 100, // then a watch begins without it
+    MESSAGES_LATE_MAX = 1000,   // of the bus, taken when the time is up
+    UNSURE_MS_MIN = 5,          // between the listings until the first message …
+    UNSURE_MS_MAX = 200,        // … twice as long each time
+    SUBSCRIBE_MS_MIN = 50,      // after the first failure, twice as long each time
+    SUBSCRIBE_MS_MAX = 30 * 1000,
 };
 
 struct TineWatch {
     Tine *tine;                                   // owned, or borrowed …
     bool is_shared;                               // … when it is the caller's
     char *session_id, *type_prefix, *instance_id; // owned
+    char *topic;                                  // owned: what topics of the session begin with
     uint64_t after_sequence;                      // of the last event given out or left out
     Tine__V1__ListEventsResponse *page;           // owned; NULL: none
     size_t page_index;
     int64_t pause_ms; // after replies that came empty before their time
+
+    Feed *feed;           // owned; NULL: not subscribed
+    pid_t pid;            // that subscribed
+    bool is_behind;       // there may be events that the bus did not or will not tell of
+    uint64_t told_newest; // by the bus, when it told of a gap
+    int64_t heard_ns;     // the last message came, or else the subscription was made
+    int64_t unsure_ms;    // the next time between two listings
+    unsigned failures;    // of subscriptions, in a row
+    int64_t subscribe_after_ns;
 };
+
+// What the watch must know of an Event before it decodes it.
+typedef struct EventHead {
+    uint64_t sequence, previous_session_sequence;
+    Slice instance_id, type;
+} EventHead;
 
 static int connection_open(Tine *tine, TineWatch *watch, TineStatus *status);
 static int find_start(TineWatch *watch, TineWatchStart start, TineStatus *status);
-static int page_fetch(TineWatch *watch, int64_t wait_ms, TineStatus *status);
 static Tine__V1__Event *page_take(TineWatch *watch);
+static void feed_keep(TineWatch *watch);
+static void feed_drop(TineWatch *watch);
+static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns);
+static Tine__V1__Event *message_take(TineWatch *watch, Slice message);
+static int page_fetch(TineWatch *watch, int64_t until_ns, TineStatus *status);
 static void pause_if_hurried(TineWatch *watch, int64_t asked_ms, int64_t begun_ns,
                              int64_t until_ns);
 
-static char *copy_of(const char *text)
+// What topics of a session's events begin with: "session/<id>/". NULL: out of memory.
+static char *topic_of(const char *session_id)
 {
-    return strdup(text ? text : "");
+    static const char FIRST[] = "session/";
+    size_t id_size = strlen(session_id);
+    char *topic = calloc(1, sizeof(FIRST) + id_size + 1);
+    if (!topic || id_size == 0) return topic;
+    memcpy(topic, FIRST, sizeof(FIRST) - 1);
+    memcpy(topic + sizeof(FIRST) - 1, session_id, id_size);
+    topic[sizeof(FIRST) - 1 + id_size] = '/';
+    return topic;
+}
+
+static bool texts_copy(TineWatch *watch, const TineWatchOptions *options)
+{
+    watch->session_id = strdup(options->session_id ? options->session_id : "");
+    watch->type_prefix = strdup(options->type_prefix ? options->type_prefix : "");
+    watch->instance_id = strdup(options->instance_id ? options->instance_id : "");
+    watch->topic = watch->session_id ? topic_of(watch->session_id) : NULL;
+    return watch->topic && watch->type_prefix && watch->instance_id;
 }
 
 int tine_watch(Tine *tine, const TineWatchOptions *options, TineStatus *out_status,
@@ -50,14 +101,19 @@ int tine_watch(Tine *tine, const TineWatchOptions *options, TineStatus *out_stat
     if (!options) options = &DEFAULTS;
     TineWatch *watch = calloc(1, sizeof(TineWatch));
     if (!watch) return status_out_of_memory(out_status);
-    watch->session_id = copy_of(options->session_id);
-    watch->type_prefix = copy_of(options->type_prefix);
-    watch->instance_id = copy_of(options->instance_id);
     watch->after_sequence = options->after_sequence;
-    int code = watch->session_id && watch->type_prefix && watch->instance_id
-                   ? connection_open(tine, watch, out_status)
-                   : status_out_of_memory(out_status);
-    if (!code) code = find_start(watch, options->start, out_status);
+    int code = texts_copy(watch, options) ? connection_open(tine, watch, out_status)
+                                          : status_out_of_memory(out_status);
+    if (!code) {
+        // The first message may be dropped: it was sent before the watch began.
+        Slice message;
+        int64_t until_ns = clock_monotonic_ns() + FIRST_MESSAGE_MS_MAX * INT64_C(1000000);
+        feed_keep(watch);
+        if (watch->feed && !watch->feed->is_live) {
+            if (watch->feed->next(watch->feed, until_ns, &message) == FEED_BROKEN) feed_drop(watch);
+        }
+        code = find_start(watch, options->start, out_status);
+    }
     if (code) {
         tine_watch_close(watch);
         return code;
@@ -77,7 +133,9 @@ static int connection_open(Tine *tine, TineWatch *watch, TineStatus *status)
     }
     TineOpenOptions options = {
         .token = tine->token, .retry_ms = tine->retry_ms, .wait_for_server = true};
-    return tine_open_with(tine->url, &options, status, &watch->tine);
+    int code = tine_open_with(tine->url, &options, status, &watch->tine);
+    if (!code) watch->tine->bus_silence_ms = tine->bus_silence_ms;
+    return code;
 }
 
 static int stats_read(TineWatch *watch, TineStatus *status, uint64_t *out_oldest,
@@ -110,7 +168,7 @@ static int find_start(TineWatch *watch, TineWatchStart start, TineStatus *status
             watch->after_sequence = newest;
             if (start == TINE_WATCH_OLDEST && oldest > 0) watch->after_sequence = oldest - 1;
         }
-        code = page_fetch(watch, 0, status);
+        code = page_fetch(watch, /* until_ns= */ 0, status);
         attempts++;
     } while (code == STATUS_OUT_OF_RANGE && start != TINE_WATCH_AFTER &&
              attempts < START_ATTEMPTS_MAX);
@@ -124,50 +182,20 @@ int tine_watch_next(TineWatch *watch, int64_t timeout_ms, TineStatus *out_status
     if (timeout_ms >= 0 && timeout_ms < INT32_MAX) {
         until_ns = clock_monotonic_ns() + timeout_ms * 1000000;
     }
-    for (bool is_first = true;; is_first = false) {
-        Tine__V1__Event *event = page_take(watch);
-        if (event || (!is_first && time_is_past(until_ns))) {
-            status_set(out_status, STATUS_OK, "", "");
-            *out_event = event;
-            return STATUS_OK;
+    Tine__V1__Event *event;
+    do {
+        event = page_take(watch);
+        if (event) break;
+        feed_keep(watch);
+        if (watch->feed && !watch->is_behind) event = feed_take(watch, until_ns);
+        if (!event && (!watch->feed || watch->is_behind)) {
+            int code = page_fetch(watch, until_ns, out_status);
+            if (code) return code;
+            event = page_take(watch);
         }
-        int64_t wait_ms = channel_poll_ms(until_ns, WAIT_MS_MAX_AT_ONCE);
-        int64_t begun_ns = clock_monotonic_ns();
-        int code = page_fetch(watch, wait_ms, out_status);
-        if (code) return code;
-        if (watch->page->n_events == 0 && !watch->page->more) {
-            pause_if_hurried(watch, wait_ms, begun_ns, until_ns);
-        }
-    }
-}
-
-// Replaces the page, which was given out whole.
-static int page_fetch(TineWatch *watch, int64_t wait_ms, TineStatus *status)
-{
-    Tine__V1__ListEventsRequest request = TINE__V1__LIST_EVENTS_REQUEST__INIT;
-    request.after_sequence = watch->after_sequence;
-    request.session_id = watch->session_id;
-    request.instance_id = watch->instance_id;
-    request.limit = PAGE_EVENTS_MAX;
-    request.wait_ms = (uint32_t)wait_ms;
-    Tine__V1__ListEventsResponse *page;
-    TineCallOptions options = {.timeout_ms = wait_ms + REPLY_MS_MAX, .out_status = status};
-    int code = tine_list_events(watch->tine, &options, &request, &page);
-    if (code) return code;
-    if (!*watch->instance_id) {
-        char *instance_id = strdup(page->instance_id);
-        if (!instance_id) {
-            tine__v1__list_events_response__free_unpacked(page, NULL);
-            return status_out_of_memory(status);
-        }
-        free(watch->instance_id);
-        watch->instance_id = instance_id;
-    }
-    if (watch->page) tine__v1__list_events_response__free_unpacked(watch->page, NULL);
-    watch->page = page;
-    watch->page_index = 0;
-    if (page->n_events > 0) watch->pause_ms = 0;
-    if (page->n_events == 0) watch->after_sequence = page->next_after_sequence;
+    } while (!event && !time_is_past(until_ns));
+    status_set(out_status, STATUS_OK, "", "");
+    *out_event = event;
     return STATUS_OK;
 }
 
@@ -186,6 +214,195 @@ static Tine__V1__Event *page_take(TineWatch *watch)
         return event;
     }
     return NULL;
+}
+
+// Subscribes if that is due. Everything must be listed once afterwards.
+static void feed_keep(TineWatch *watch)
+{
+    Channel *channel = watch->tine->channel;
+    pid_t pid = getpid();
+    if (watch->feed && watch->pid != pid) feed_drop(watch); // the parent goes on reading it
+    if (watch->feed || !channel->feed_open || !time_is_past(watch->subscribe_after_ns)) return;
+    watch->is_behind = true;
+    watch->heard_ns = clock_monotonic_ns();
+    watch->unsure_ms = UNSURE_MS_MIN;
+    watch->pid = pid;
+    watch->feed = channel->feed_open(channel);
+    if (!watch->feed) feed_drop(watch);
+}
+
+// There is no bus, or it is of no use: goes on without, and tries again later.
+static void feed_drop(TineWatch *watch)
+{
+    if (watch->feed) watch->feed->close(watch->feed);
+    watch->feed = NULL;
+    watch->told_newest = 0;
+    int64_t ms = SUBSCRIBE_MS_MAX;
+    if (watch->failures < 16 && SUBSCRIBE_MS_MIN << watch->failures < SUBSCRIBE_MS_MAX) {
+        ms = SUBSCRIBE_MS_MIN << watch->failures;
+    }
+    watch->failures++;
+    watch->subscribe_after_ns = clock_monotonic_ns() + ms * 1000000;
+}
+
+// The next event that the bus has. NULL: the time is up, or the watch is behind, or without bus.
+static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns)
+{
+    Tine__V1__Event *event = NULL;
+    int64_t silence_ns = watch->tine->bus_silence_ms * INT64_C(1000000);
+    unsigned count = 0; // of messages: those that are not wanted must not keep the caller for ever
+    while (!event && watch->feed && !watch->is_behind) {
+        bool is_unsure = !watch->feed->is_live;
+        int64_t wait_until_ns = watch->heard_ns + silence_ns;
+        if (is_unsure) {
+            int64_t list_ns = clock_monotonic_ns() + watch->unsure_ms * 1000000;
+            if (list_ns < wait_until_ns) wait_until_ns = list_ns;
+        }
+        if (until_ns < wait_until_ns) wait_until_ns = until_ns;
+        Slice message;
+        FeedResult result = watch->feed->next(watch->feed, wait_until_ns, &message);
+        if (result == FEED_MESSAGE) {
+            watch->heard_ns = clock_monotonic_ns();
+            if (!is_unsure) watch->failures = 0; // one message may be all that it ever sends
+            event = message_take(watch, message);
+            if (++count >= MESSAGES_LATE_MAX && time_is_past(until_ns)) break;
+        } else if (result == FEED_BROKEN || time_is_past(watch->heard_ns + silence_ns)) {
+            // A heartbeat was due long ago.
+            feed_drop(watch);
+        } else {
+            watch->is_behind = is_unsure;
+            if (is_unsure && watch->unsure_ms < UNSURE_MS_MAX) watch->unsure_ms *= 2;
+            if (time_is_past(until_ns)) break;
+        }
+    }
+    return event;
+}
+
+// False: the bytes are no Event.
+static bool event_head_read(Slice bytes, EventHead *out)
+{
+    WireField field;
+    *out = (EventHead){.sequence = 0};
+    while (wire_next(&bytes, &field)) {
+        bool is_number = field.type == WIRE_VARINT, is_text = field.type == WIRE_BYTES;
+        if (is_number && field.number == 1) out->sequence = field.value;
+        if (is_number && field.number == 2) out->previous_session_sequence = field.value;
+        if (is_text && field.number == 3) out->instance_id = field.bytes;
+        if (is_text && field.number == 5) out->type = field.bytes;
+    }
+    return bytes.size == 0;
+}
+
+// Whether an event that has a sequence is the next one of the watch. One of a session says which
+// one was the session's last: between that and the position there is none of it. One without a
+// predecessor is the last of a session that was purged.
+static bool is_next(const TineWatch *watch, const EventHead *head, bool is_mine)
+{
+    bool is_of_session = *watch->topic && is_mine;
+    if (is_of_session && head->previous_session_sequence == 0) return false;
+    if (head->sequence == watch->after_sequence + 1) return true;
+    return is_of_session && head->previous_session_sequence <= watch->after_sequence;
+}
+
+// A gap, up to the sequence that was told.
+static void fall_behind(TineWatch *watch, uint64_t told_newest)
+{
+    watch->is_behind = true;
+    watch->told_newest = told_newest;
+}
+
+// The event of a message of the bus, if it is one that the watch wants now. All messages are
+// looked at: those of other sessions move the position too.
+static Tine__V1__Event *message_take(TineWatch *watch, Slice message)
+{
+    const uint8_t *end = memchr(message.bytes, 0, message.size);
+    EventHead head;
+    if (!end || !event_head_read(slice_skip(message, (size_t)(end - message.bytes) + 1), &head)) {
+        feed_drop(watch);
+        return NULL;
+    }
+    Slice topic = slice(message.bytes, (size_t)(end - message.bytes));
+    Slice bytes = slice_skip(message, topic.size + 1);
+    bool is_heartbeat = slice_equal(topic, slice_of("heartbeat"));
+    bool is_mine = slice_starts_with(topic, slice_of(watch->topic)) && !is_heartbeat;
+
+    if (!slice_equal(head.instance_id, slice_of(watch->instance_id))) {
+        fall_behind(watch, UINT64_MAX);
+        return NULL;
+    }
+    if (is_heartbeat) {
+        if (head.sequence > watch->after_sequence) fall_behind(watch, head.sequence);
+        return NULL;
+    }
+    bool is_kept = head.sequence > 0;
+    if (is_kept && head.sequence <= watch->after_sequence) return NULL; // listed already
+    if (is_kept && !is_next(watch, &head, is_mine)) {
+        if (is_mine) fall_behind(watch, head.sequence);
+        return NULL;
+    }
+    Tine__V1__Event *event = NULL;
+    if (is_mine && slice_starts_with(head.type, slice_of(watch->type_prefix))) {
+        event = tine__v1__event__unpack(NULL, bytes.size, bytes.bytes);
+        if (!event) {
+            feed_drop(watch);
+            return NULL;
+        }
+    }
+    if (is_kept) watch->after_sequence = head.sequence;
+    return event;
+}
+
+// Takes over a page: the one before was given out whole.
+static void page_replace(TineWatch *watch, Tine__V1__ListEventsResponse *page)
+{
+    if (watch->page) tine__v1__list_events_response__free_unpacked(watch->page, NULL);
+    watch->page = page;
+    watch->page_index = 0;
+    if (page->n_events > 0) watch->pause_ms = 0;
+    if (page->n_events == 0) watch->after_sequence = page->next_after_sequence;
+    if (page->more) return;
+    watch->is_behind = false;
+    // The bus told of events that the store does not have: it is another's.
+    if (watch->feed && page->newest_sequence < watch->told_newest) feed_drop(watch);
+    watch->told_newest = 0;
+}
+
+// Lists what comes after the position. Waits for news only where no bus would tell of them.
+static int page_fetch(TineWatch *watch, int64_t until_ns, TineStatus *status)
+{
+    int64_t left_ms = channel_poll_ms(until_ns, WAIT_MS_MAX_AT_ONCE);
+    int64_t wait_ms = watch->feed ? 0 : left_ms;
+    if (wait_ms > 0 && watch->tine->channel->feed_open) {
+        wait_ms = channel_poll_ms(watch->subscribe_after_ns, (int)wait_ms);
+    }
+    Tine__V1__ListEventsRequest request = TINE__V1__LIST_EVENTS_REQUEST__INIT;
+    request.after_sequence = watch->after_sequence;
+    request.session_id = watch->session_id;
+    request.instance_id = watch->instance_id;
+    request.limit = PAGE_EVENTS_MAX;
+    request.wait_ms = (uint32_t)wait_ms;
+    Tine__V1__ListEventsResponse *page;
+    int64_t begun_ns = clock_monotonic_ns();
+    TineCallOptions options = {.timeout_ms = left_ms + REPLY_MS_MAX, .out_status = status};
+    int code = tine_list_events(watch->tine, &options, &request, &page);
+    if (code) {
+        watch->failures = 0; // whoever comes next may have a bus
+        return code;
+    }
+    if (!*watch->instance_id) {
+        char *instance_id = strdup(page->instance_id);
+        if (!instance_id) {
+            tine__v1__list_events_response__free_unpacked(page, NULL);
+            return status_out_of_memory(status);
+        }
+        free(watch->instance_id);
+        watch->instance_id = instance_id;
+    }
+    page_replace(watch, page);
+    if (page->n_events == 0 && !page->more && wait_ms > 0) {
+        pause_if_hurried(watch, wait_ms, begun_ns, until_ns);
+    }
+    return STATUS_OK;
 }
 
 // A server with too many calls that wait answers at once, with nothing: it is not to be asked in
@@ -215,9 +432,11 @@ void tine_watch_close(TineWatch *watch)
 {
     if (!watch) return;
     if (watch->page) tine__v1__list_events_response__free_unpacked(watch->page, NULL);
+    if (watch->feed) watch->feed->close(watch->feed);
     if (!watch->is_shared) tine_close(watch->tine);
     free(watch->session_id);
     free(watch->type_prefix);
     free(watch->instance_id);
+    free(watch->topic);
     free(watch);
 }

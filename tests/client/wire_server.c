@@ -79,6 +79,14 @@ static void *acceptor_main(void *context)
 WireServer *wire_server_start(void (*script)(WireConnection *connection), void *context)
 {
     static atomic_uint servers;
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    snprintf(path, sizeof(path), "%s/%u", test_dir(), atomic_fetch_add(&servers, 1));
+    return wire_server_start_at(path, script, context);
+}
+
+WireServer *wire_server_start_at(const char *path, void (*script)(WireConnection *connection),
+                                 void *context)
+{
     WireServer *server = calloc(1, sizeof(WireServer));
     CHECK(server != NULL);
     server->script = script;
@@ -86,8 +94,7 @@ WireServer *wire_server_start(void (*script)(WireConnection *connection), void *
     server->blocks = calloc(BLOCKS_MAX, sizeof(void *));
     CHECK(server->blocks != NULL);
     pthread_mutex_init(&server->mutex, NULL);
-    snprintf(server->path, sizeof(server->path), "%s/%u", test_dir(),
-             atomic_fetch_add(&servers, 1));
+    CHECK(snprintf(server->path, sizeof(server->path), "%s", path) < (int)sizeof(server->path));
     snprintf(server->url, sizeof(server->url), "ipc://%s", server->path);
     server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -165,14 +172,25 @@ void wire_expect_end(WireConnection *connection)
     CHECK(!wire_receive(connection, &byte, 1));
 }
 
+static bool hello(WireConnection *connection, uint8_t our_protocol, uint8_t their_protocol)
+{
+    const uint8_t ours[8] = {0, 'S', 'P', 0, 0, our_protocol, 0, 0};
+    const uint8_t theirs[8] = {0, 'S', 'P', 0, 0, their_protocol, 0, 0};
+    uint8_t bytes[8];
+    wire_send(connection, ours, sizeof(ours));
+    if (!wire_receive(connection, bytes, sizeof(bytes))) return false; // it has gone again
+    CHECK_BYTES(slice(bytes, 8), slice(theirs, 8));
+    return true;
+}
+
 void wire_hello(WireConnection *connection)
 {
-    static const uint8_t OURS[8] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
-    static const uint8_t THEIRS[8] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
-    uint8_t hello[8];
-    wire_send(connection, OURS, sizeof(OURS));
-    if (!wire_receive(connection, hello, sizeof(hello))) return; // it has gone again
-    CHECK_BYTES(slice(hello, 8), slice(THEIRS, 8));
+    (void)hello(connection, 0x31, 0x30);
+}
+
+bool wire_hello_pub(WireConnection *connection)
+{
+    return hello(connection, 0x20, 0x21);
 }
 
 static const char *text_of(WireServer *server, Slice message, uint32_t field_number)

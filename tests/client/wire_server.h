@@ -40,6 +40,10 @@ typedef struct WireRequest {
 // Listens in the test's directory. The script runs in a thread for each connection.
 WireServer *wire_server_start(void (*script)(WireConnection *connection), void *context);
 
+// The same at a path of the test's choice.
+WireServer *wire_server_start_at(const char *path, void (*script)(WireConnection *connection),
+                                 void *context);
+
 // Ends all connections, waits for the scripts, and frees. NULL is allowed.
 void wire_server_stop(WireServer **server);
 
@@ -48,6 +52,9 @@ unsigned wire_server_connections(WireServer *server);  // accepted so far
 
 // Says hello and checks the client's.
 void wire_hello(WireConnection *connection);
+
+// The same as the PUB socket of a bus. False: the client hung up.
+bool wire_hello_pub(WireConnection *connection);
 
 // False: the client hung up.
 bool wire_next_request(WireConnection *connection, WireRequest *out);
