@@ -1,5 +1,4 @@
-// The smallest program: a session, a message in it, and the history.
-//
+// The smallest program: a session, and a message in it.
 //     cc hello.c $(pkg-config --cflags --libs libtine) -o hello && ./hello embedded::memory:
 
 #include <stdio.h>
@@ -26,8 +25,8 @@ static int hello(Tine *tine)
     Tine__V1__AppendMessageResponse *appended;
     int code = tine_append_message(tine, &options, &append, &appended);
     if (!code) printf("message %s in session %s\n", appended->receipt->id, append.session_id);
-    if (!code) protobuf_c_message_free_unpacked(&appended->base, NULL);
-    protobuf_c_message_free_unpacked(&created->base, NULL);
+    if (!code) tine__v1__append_message_response__free_unpacked(appended, NULL);
+    tine__v1__create_session_response__free_unpacked(created, NULL);
     return code;
 }
 
