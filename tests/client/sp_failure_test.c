@@ -121,7 +121,6 @@ static void send_garbage(WireConnection *connection)
 
 static const Garbage GARBAGE[] = {
     {"", 0, "hung up"},
-    {"\1\0\0\0\0\0\0\0", 0, "hung up"},
     {"\2\0\0\0\0\0\0\0\4\x80\0\0\1", 13, "none of SP"},             // another frame type
     {"\1\0\0\0\0\0\0\0\3\x80\0\0\1", 13, "none of SP"},             // shorter than an id
     {"\1\0\0\0\0\0\0\0\0\x80\0\0\1", 13, "none of SP"},             // empty
@@ -139,6 +138,43 @@ TEST(garbage_breaks_the_connection)
         WireServer *server = wire_server_start(send_garbage, (void *)(uintptr_t)&GARBAGE[i]);
         CLEANUP(closep) Tine *tine = open_ok(wire_server_url(server));
         ask_fails(tine, 0, STATUS_UNAVAILABLE, GARBAGE[i].word);
+    }
+}
+
+// How much of a reply comes before the server hangs up, and how long it would have been.
+typedef struct Part {
+    size_t sent, body;
+} Part;
+
+static void hang_up_in_mid_reply(WireConnection *connection)
+{
+    const Part *part = connection->context;
+    wire_hello(connection);
+    WireRequest request;
+    if (!wire_next_request(connection, &request)) return;
+    size_t length = part->body + 4;
+    uint8_t *bytes = calloc(1, 13 + part->body);
+    CHECK(bytes != NULL);
+    bytes[0] = 1;
+    for (int i = 0; i < 8; i++)
+        bytes[1 + i] = (uint8_t)(length >> (56 - 8 * i));
+    for (int i = 0; i < 4; i++)
+        bytes[9 + i] = (uint8_t)(request.id >> (24 - 8 * i));
+    CHECK(part->sent < 13 + part->body);
+    wire_send(connection, bytes, part->sent);
+    free(bytes);
+}
+
+TEST(half_a_reply_is_none)
+{
+    static const Part PARTS[] = {{1, 10},  {9, 10},         {12, 10},          {13, 10},
+                                 {22, 10}, {13, 1 << 20},   {40000, 1 << 20},  {1 << 20, 1 << 20},
+                                 {13, 1},  {40000, 40000}};
+    for (size_t i = 0; i < sizeof(PARTS) / sizeof(*PARTS); i++) {
+        CLEANUP(wire_server_stop)
+        WireServer *server = wire_server_start(hang_up_in_mid_reply, (void *)(uintptr_t)&PARTS[i]);
+        CLEANUP(closep) Tine *tine = open_ok(wire_server_url(server));
+        ask_fails(tine, 0, STATUS_UNAVAILABLE, "hung up");
     }
 }
 

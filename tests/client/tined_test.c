@@ -83,6 +83,28 @@ TEST(no_daemon_is_unavailable_on_every_way_in)
     }
 }
 
+TEST(a_child_of_fork_may_only_close_a_client_of_libnng)
+{
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_ok(tined.nng_url);
+    Id session = session_new(tine);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        TineStatus status;
+        char answer[ANSWER_BYTES_MAX];
+        int code = ask(tine, &(TineCallOptions){.out_status = &status}, session.text, answer);
+        tine_close(tine);
+        _exit(code == STATUS_UNAVAILABLE && strstr(status.message, "fork") ? 0 : 1);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    append_text(tine, session.text, "m1");
+    CHECK_STR(history_of(tine, session.text), "m1");
+}
+
 enum { WRITERS = 16, KILLS = 3 };
 
 typedef struct Load {
