@@ -10,6 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "feed_local.h"
+
 static const uint64_t MEMORY_BYTES_MIN = UINT64_C(256)
                                          << 20; // containers have a /dev/shm of 64 MiB
 
@@ -38,6 +40,12 @@ static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
     return STATUS_OK;
 }
 
+static Feed *local_feed_open(Channel *channel)
+{
+    LocalChannel *local = (LocalChannel *)channel;
+    return local->pid == getpid() ? feed_local_open(local->engine) : NULL;
+}
+
 static void local_close(Channel *channel)
 {
     LocalChannel *local = (LocalChannel *)channel;
@@ -52,6 +60,7 @@ static int local_make(Engine *engine, bool is_owner, Channel **out_channel)
     if (!local) return STATUS_RESOURCE_EXHAUSTED;
     local->channel.call = local_call;
     local->channel.close = local_close;
+    local->channel.feed_open = local_feed_open;
     local->engine = engine;
     local->is_owner = is_owner;
     local->pid = getpid();

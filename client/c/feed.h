@@ -1,4 +1,4 @@
-// Feeds: what a store's bus sends, as it comes. A feed may lose messages and does not say so; the
+// Feeds: what a store's bus sends, as it comes. A feed may lose messages and need not say so; the
 // watch above it finds the gaps by the sequences and fills them with ListEvents.
 //
 // A message is a topic, a zero byte, and an encoded Event.
@@ -13,6 +13,7 @@
 typedef enum FeedResult {
     FEED_MESSAGE,
     FEED_SILENCE, // none came in the time
+    FEED_LOST,    // here messages were lost
     FEED_BROKEN,  // there will be no more
 } FeedResult;
 
@@ -21,5 +22,6 @@ typedef struct Feed {
     // call.
     FeedResult (*next)(struct Feed *feed, int64_t until_ns, Slice *out_message);
     void (*close)(struct Feed *feed); // also in a child of fork, where its parent goes on
-    bool is_live; // whatever is sent from now on comes here; else that begins with a message
+    bool is_live;        // whatever is sent from now on comes here; else that begins with a message
+    bool has_heartbeats; // a long silence is a fault
 } Feed;

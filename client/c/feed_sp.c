@@ -6,19 +6,15 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/socket_path.h"
 #include "channel.h"
 #include "sp_wire.h"
 
 enum { POLL_MS_MAX = 60 * 1000 };
-
-static const char REQUEST_ENDING[] = ".sock";
-static const char EVENTS_ENDING[] = ".events";
 
 typedef struct SpFeed {
     Feed feed;
@@ -32,22 +28,13 @@ typedef struct SpFeed {
 static FeedResult sp_feed_next(Feed *feed, int64_t until_ns, Slice *out_message);
 static void sp_feed_close(Feed *feed);
 
-// False: the path would be longer than that of a socket can be.
-static bool events_path(const char *path, char *out, size_t size)
-{
-    size_t stem = strlen(path), ending = strlen(REQUEST_ENDING);
-    if (stem >= ending && strcmp(path + stem - ending, REQUEST_ENDING) == 0) stem -= ending;
-    int needed = snprintf(out, size, "%.*s%s", (int)stem, path, EVENTS_ENDING);
-    return needed > 0 && (size_t)needed < size;
-}
-
 Feed *feed_sp_open(const char *path)
 {
-    char events[sizeof(((struct sockaddr_un *)0)->sun_path)];
-    if (!events_path(path, events, sizeof(events))) return NULL;
+    char events[SOCKET_PATH_BYTES_MAX + 1];
+    if (!socket_path_of_events(path, events)) return NULL;
     SpFeed *sp = calloc(1, sizeof(SpFeed));
     if (!sp) return NULL;
-    sp->feed = (Feed){.next = sp_feed_next, .close = sp_feed_close};
+    sp->feed = (Feed){.next = sp_feed_next, .close = sp_feed_close, .has_heartbeats = true};
     sp->reader.has_no_ids = true;
     sp->fd = sp_subscribe(events);
     if (sp->fd >= 0) return &sp->feed;

@@ -4,7 +4,7 @@
 
 #include "feed.h"
 
-// Subscribes to the bus of the daemon whose requests go to the socket at `path`: beside it, with
-// ".events" in place of ".sock", or behind the name. Waits for nothing. NULL when there is no bus
-// or no memory; else the caller's.
+// Subscribes to the bus of the daemon whose requests go to the socket at `path`: it is beside it
+// (base/socket_path.h). Waits for nothing. NULL when there is no bus or no memory; else the
+// caller's.
 Feed *feed_sp_open(const char *path);

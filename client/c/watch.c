@@ -253,7 +253,9 @@ static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns)
     unsigned count = 0; // of messages: those that are not wanted must not keep the caller for ever
     while (!event && watch->feed && !watch->is_behind) {
         bool is_unsure = !watch->feed->is_live;
-        int64_t wait_until_ns = watch->heard_ns + silence_ns;
+        int64_t silent_at_ns =
+            watch->feed->has_heartbeats ? watch->heard_ns + silence_ns : INT64_MAX;
+        int64_t wait_until_ns = silent_at_ns;
         if (is_unsure) {
             int64_t list_ns = clock_monotonic_ns() + watch->unsure_ms * 1000000;
             if (list_ns < wait_until_ns) wait_until_ns = list_ns;
@@ -266,8 +268,9 @@ static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns)
             if (!is_unsure) watch->failures = 0; // one message may be all that it ever sends
             event = message_take(watch, message);
             if (++count >= MESSAGES_LATE_MAX && time_is_past(until_ns)) break;
-        } else if (result == FEED_BROKEN || time_is_past(watch->heard_ns + silence_ns)) {
-            // A heartbeat was due long ago.
+        } else if (result == FEED_LOST) {
+            watch->is_behind = true;
+        } else if (result == FEED_BROKEN || time_is_past(silent_at_ns)) {
             feed_drop(watch);
         } else {
             watch->is_behind = is_unsure;
@@ -294,14 +297,15 @@ static bool event_head_read(Slice bytes, EventHead *out)
 }
 
 // Whether an event that has a sequence is the next one of the watch. One of a session says which
-// one was the session's last: between that and the position there is none of it. One without a
-// predecessor is the last of a session that was purged.
+// one was the session's last: between that and the position there is none of it. What a purged
+// session's watch gets, ListEvents says.
 static bool is_next(const TineWatch *watch, const EventHead *head, bool is_mine)
 {
     bool is_of_session = *watch->topic && is_mine;
-    if (is_of_session && head->previous_session_sequence == 0) return false;
+    if (is_of_session && slice_equal(head->type, slice_of("session.purged"))) return false;
     if (head->sequence == watch->after_sequence + 1) return true;
-    return is_of_session && head->previous_session_sequence <= watch->after_sequence;
+    uint64_t previous = head->previous_session_sequence;
+    return is_of_session && previous > 0 && previous <= watch->after_sequence;
 }
 
 // A gap, up to the sequence that was told.

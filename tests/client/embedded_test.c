@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "steps.h"
+#include "watch_steps.h"
 
 static size_t leftovers(const char *directory)
 {
@@ -100,6 +102,52 @@ TEST(a_child_of_fork_may_only_close_an_embedded_store)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     append_text(tine, session.text, "m1");
     CHECK_STR(history_of(tine, session.text), "m1");
+}
+
+TEST(an_embedded_watch_that_fell_behind_catches_up)
+{
+    CLEANUP(closep) Tine *tine = open_ok("embedded::memory:");
+    CLEANUP(watch_closep) TineWatch *watch = watch_ok(tine, (TineWatchOptions){.start = 0});
+    char *data = calloc(1, EVENT_DATA_JSON_BYTES_MAX + 1);
+    CHECK(data != NULL);
+    memset(data, ' ', EVENT_DATA_JSON_BYTES_MAX);
+    data[0] = '1';
+    publish_in(tine, NULL, "first");
+    broadcast_in(tine, NULL, "heard", data);
+    for (size_t i = 0; i < EVENT_QUEUE_BYTES_MAX / EVENT_DATA_JSON_BYTES_MAX; i++)
+        broadcast_in(tine, NULL, "flood", data);
+    publish_in(tine, NULL, "lost");
+    free(data);
+    next_is(watch, 1, "first");
+    next_is(watch, 0, "heard");
+    char type[64];
+    uint64_t sequence;
+    while ((sequence = next_ok(watch, type)) == 0)
+        CHECK_STR(type, "flood");
+    CHECK_STR(type, "lost");
+    CHECK_EQ(sequence, 2);
+    publish_in(tine, NULL, "after");
+    next_is(watch, 3, "after");
+}
+
+TEST(a_child_of_fork_may_only_close_an_embedded_watch)
+{
+    CLEANUP(closep) Tine *tine = open_ok("embedded::memory:");
+    CLEANUP(watch_closep) TineWatch *watch = watch_ok(tine, (TineWatchOptions){.start = 0});
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        Tine__V1__Event *event = NULL;
+        int code = tine_watch_next(watch, 10, NULL, &event);
+        tine_watch_close(watch);
+        tine_close(tine);
+        _exit(code == STATUS_UNAVAILABLE && !event ? 0 : 1);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    publish_in(tine, NULL, "one");
+    next_is(watch, 1, "one");
 }
 
 TEST(close_takes_null)

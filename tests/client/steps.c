@@ -66,17 +66,42 @@ int publish(Tine *tine, const TineCallOptions *options, const char *type, uint64
     return code;
 }
 
+static void must(int code, const TineStatus *status)
+{
+    if (code) printf("%s: %s\n", status->reason, status->message);
+    CHECK_EQ(code, 0);
+}
+
+void publish_in(Tine *tine, const char *session, const char *type)
+{
+    Tine__V1__PublishEventRequest request = TINE__V1__PUBLISH_EVENT_REQUEST__INIT;
+    request.type = (char *)(uintptr_t)type;
+    request.session_id = (char *)(uintptr_t)(session ? session : "");
+    Tine__V1__PublishEventResponse *response = NULL;
+    TineStatus status;
+    must(tine_publish_event(tine, &(TineCallOptions){.out_status = &status}, &request, &response),
+         &status);
+    tine__v1__publish_event_response__free_unpacked(response, NULL);
+}
+
+void broadcast_in(Tine *tine, const char *session, const char *type, const char *data_json)
+{
+    Tine__V1__BroadcastEventRequest request = TINE__V1__BROADCAST_EVENT_REQUEST__INIT;
+    request.type = (char *)(uintptr_t)type;
+    request.session_id = (char *)(uintptr_t)(session ? session : "");
+    request.data_json = (char *)(uintptr_t)(data_json ? data_json : "");
+    Tine__V1__BroadcastEventResponse *response = NULL;
+    TineStatus status;
+    must(tine_broadcast_event(tine, &(TineCallOptions){.out_status = &status}, &request, &response),
+         &status);
+    tine__v1__broadcast_event_response__free_unpacked(response, NULL);
+}
+
 static Id id_of(const char *text)
 {
     Id id;
     snprintf(id.text, sizeof(id.text), "%s", text);
     return id;
-}
-
-static void must(int code, const TineStatus *status)
-{
-    if (code) printf("%s: %s\n", status->reason, status->message);
-    CHECK_EQ(code, 0);
 }
 
 Id session_new(Tine *tine)
@@ -119,6 +144,17 @@ Id append_text(Tine *tine, const char *session, const char *text)
     Id id = id_of(response->receipt->id);
     tine__v1__append_message_response__free_unpacked(response, NULL);
     return id;
+}
+
+void purge(Tine *tine, const char *session)
+{
+    Tine__V1__PurgeSessionRequest request = TINE__V1__PURGE_SESSION_REQUEST__INIT;
+    request.session_id = (char *)(uintptr_t)session;
+    Tine__V1__PurgeSessionResponse *response;
+    TineStatus status;
+    must(tine_purge_session(tine, &(TineCallOptions){.out_status = &status}, &request, &response),
+         &status);
+    tine__v1__purge_session_response__free_unpacked(response, NULL);
 }
 
 unsigned message_count(Tine *tine, const char *session)

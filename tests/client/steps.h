@@ -28,6 +28,10 @@ void ask_ok(Tine *tine, const char *text);
 // The write: PublishEvent of type `type`. The sequence is 0 after a failure.
 int publish(Tine *tine, const TineCallOptions *options, const char *type, uint64_t *out_sequence);
 
+// PublishEvent and BroadcastEvent of a session (NULL: of none), which must succeed.
+void publish_in(Tine *tine, const char *session, const char *type);
+void broadcast_in(Tine *tine, const char *session, const char *type, const char *data_json);
+
 // A new session, and an append to it, which must succeed.
 typedef struct Id {
     char text[32];
@@ -35,6 +39,8 @@ typedef struct Id {
 
 Id session_new(Tine *tine);
 Id append_text(Tine *tine, const char *session, const char *text);
+
+void purge(Tine *tine, const char *session);
 
 // How many messages the session has, and the texts of its history: "m1 m2".
 unsigned message_count(Tine *tine, const char *session);

@@ -55,7 +55,7 @@ void tined_start(Tined *tined)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execl(TINED, "tined", "--data", tined->data, "--socket", tined->socket, "--listen",
               tined->tcp_url, "--token-file", tined->token_file, "--log-level", "warning",
-              (char *)NULL);
+              tined->events_max ? "--events-max" : (char *)NULL, tined->events_max, (char *)NULL);
         _exit(127);
     }
     CLEANUP(closep)

@@ -13,6 +13,7 @@ typedef struct Tined {
     char nng_url[300]; // nng+ipc://
     char tcp_url[64];
     char token_file[512];
+    const char *events_max; // NULL: as many as the default says
 } Tined;
 
 extern const char TINED_TOKEN[];

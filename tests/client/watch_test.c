@@ -1,6 +1,5 @@
 // Watching: each event once and in order, from where it was asked, over lost servers too.
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,89 +86,34 @@ TEST(watch_may_be_of_one_session_and_of_some_types)
     next_is_none(types, 0);
 }
 
-enum { PUBLISHERS = 4 };
-
-static void publish_often(const Worker *worker)
+// Kept events and broadcasts, as one agent sends them, come in that order.
+static void watch_a_stream(Tine *writer, Tine *reader)
 {
-    for (size_t i = 0; i < test_scaled(200); i++)
-        publish_ok(worker->context, "t");
+    Id session = session_new(writer);
+    CLEANUP(watch_closep)
+    TineWatch *watch = watch_ok(reader, (TineWatchOptions){.session_id = session.text});
+    uint64_t sequence = tine_watch_sequence(watch);
+    for (int i = 0; i < 50; i++) {
+        append_text(writer, session.text, "x");
+        broadcast_in(writer, session.text, "delta", "{\"text\":\"y\"}");
+        publish_in(writer, NULL, "other");
+        broadcast_in(writer, NULL, "delta", NULL);
+        publish_in(writer, session.text, "done");
+    }
+    for (uint64_t i = 0; i < 50; i++) {
+        next_is(watch, sequence + 3 * i + 1, "message.appended");
+        next_is(watch, 0, "delta");
+        next_is(watch, sequence + 3 * i + 3, "done");
+    }
 }
 
-static void *publish_in_threads(void *tine)
+TEST(watch_gets_broadcasts_in_order_with_the_writes_before_them)
 {
-    in_threads(PUBLISHERS, publish_often, tine);
-    return NULL;
-}
-
-// Watches while others publish; their last event ends it.
-static void watch_while_publishing(const char *watch_url, const char *publish_url,
-                                   const char *token)
-{
-    CLEANUP(closep) Tine *publisher = open_ok(publish_url);
-    CLEANUP(closep)
-    Tine *watcher = watch_url == publish_url
-                        ? open_ok(watch_url)
-                        : open_with(watch_url, (TineOpenOptions){.token = token});
-    CLEANUP(watch_closep) TineWatch *watch = watch_ok(watcher, (TineWatchOptions){.start = 0});
-    uint64_t first = tine_watch_sequence(watch) + 1;
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, publish_in_threads, publisher), 0);
-    for (uint64_t i = 0; i < PUBLISHERS * test_scaled(200); i++)
-        next_is(watch, first + i, "t");
-    CHECK_EQ(pthread_join(thread, NULL), 0);
-    next_is_none(watch, 0);
-}
-
-TEST(watch_loses_nothing_of_what_many_write)
-{
+    CLEANUP(closep) Tine *tine = open_ok("embedded::memory:");
+    watch_a_stream(tine, tine);
     CLEANUP(tined_end) Tined tined = {.pid = 0};
     tined_start(&tined);
-    watch_while_publishing(tined.url, tined.url, NULL);
-    watch_while_publishing(tined.nng_url, tined.url, NULL);
-    watch_while_publishing(tined.tcp_url, tined.url, TINED_TOKEN);
-}
-
-static void *next_in_thread(void *watch)
-{
-    next_is(watch, 3, "after");
-    next_is(watch, 4, "later");
-    return NULL;
-}
-
-TEST(watch_goes_on_over_a_killed_server)
-{
-    CLEANUP(tined_end) Tined tined = {.pid = 0};
-    tined_start(&tined);
-    CLEANUP(closep) Tine *tine = open_ok(tined.url);
-    CLEANUP(watch_closep) TineWatch *watch = watch_ok(tine, (TineWatchOptions){.start = 0});
-    publish_ok(tine, "one");
-    publish_ok(tine, "two");
-    next_is(watch, 1, "one");
-    tined_kill(&tined);
-    next_is(watch, 2, "two"); // it was here already
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, next_in_thread, watch), 0);
-    tined_start(&tined);
-    publish_ok(tine, "after");
-    tined_stop(&tined);
-    tined_start(&tined);
-    publish_ok(tine, "later");
-    CHECK_EQ(pthread_join(thread, NULL), 0);
-}
-
-TEST(watch_tells_when_there_is_no_server_and_goes_on_later)
-{
-    CLEANUP(tined_end) Tined tined = {.pid = 0};
-    tined_start(&tined);
-    CLEANUP(closep) Tine *tine = open_ok(tined.url);
-    CLEANUP(watch_closep) TineWatch *watch = watch_ok(tine, (TineWatchOptions){.start = 0});
-    tined_kill(&tined);
-    Tine__V1__Event *event = (Tine__V1__Event *)(uintptr_t)1;
-    TineStatus status;
-    CHECK_EQ(tine_watch_next(watch, 0, &status, &event), STATUS_UNAVAILABLE);
-    CHECK(event == (Tine__V1__Event *)(uintptr_t)1);
-    CHECK_STR(status.reason, "UNAVAILABLE");
-    tined_start(&tined);
-    publish_ok(tine, "one");
-    next_is(watch, 1, "one");
+    CLEANUP(closep) Tine *writer = open_ok(tined.url);
+    CLEANUP(closep) Tine *reader = open_ok(tined.url);
+    watch_a_stream(writer, reader);
 }
