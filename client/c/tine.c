@@ -1,8 +1,8 @@
 // The client above its channel: the envelope around a request and a reply, and sending it again.
 //
 // A call whose connection broke is sent again if that cannot run it twice: it was not sent, it
-// reads, or it carries an operation_id. So is one that the server refused with UNAVAILABLE, for
-// then nothing was done.
+// reads, or it carries an operation_id that the server remembers. So is one that the server refused
+// with UNAVAILABLE, for then nothing was done.
 
 #include "tine.h"
 
@@ -21,6 +21,8 @@
 #include "tine_calls.h"
 
 enum { OPERATION_ID_RANDOM_BYTES = 16 };
+
+static const char BROADCAST[] = "/tine.v1.StoreService/BroadcastEvent";
 
 // One call and its attempts.
 typedef struct Exchange {
@@ -116,7 +118,9 @@ static void exchange_begin(Exchange *exchange, const Tine *tine)
         operation_id_make(exchange->made_id);
         exchange->operation_id = exchange->made_id;
     }
-    exchange->is_repeatable = is_read || *exchange->operation_id;
+    // A broadcast stores nothing, so its operation_id is not remembered: again is twice.
+    bool is_broadcast = strcmp(exchange->method, BROADCAST) == 0;
+    exchange->is_repeatable = is_read || (*exchange->operation_id && !is_broadcast);
     exchange->deadline_ns = INT64_MAX;
     if (options->timeout_ms > 0 && options->timeout_ms < TIME_MS_MAX / 1000) {
         exchange->deadline_ns = now_ns + options->timeout_ms * 1000000;

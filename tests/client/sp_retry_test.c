@@ -77,6 +77,24 @@ TEST(a_write_without_an_operation_id_is_not_sent_again)
     CHECK_EQ(hangups.seen, 1);
 }
 
+// The server remembers no operation_id of it: it would be heard twice.
+TEST(a_broadcast_whose_connection_broke_is_not_sent_again)
+{
+    Hangups hangups = {.until = 1};
+    WireServer *server = wire_server_start(hang_up_at_first, &hangups);
+    CLEANUP(closep) Tine *tine = open_ok(wire_server_url(server));
+    Tine__V1__BroadcastEventRequest request = TINE__V1__BROADCAST_EVENT_REQUEST__INIT;
+    request.type = (char *)(uintptr_t)"t";
+    Tine__V1__BroadcastEventResponse *response = NULL;
+    TineStatus status;
+    TineCallOptions options = {.out_status = &status};
+    CHECK_EQ(tine_broadcast_event(tine, &options, &request, &response), STATUS_UNAVAILABLE);
+    CHECK(strstr(status.message, "not known"));
+    wire_server_stop(&server);
+    CHECK_EQ(hangups.seen, 1);
+    CHECK_EQ(strlen(hangups.first_id), 32); // so that a watcher can tell
+}
+
 TEST(no_retry_fails_at_once)
 {
     Hangups hangups = {.until = 1};

@@ -11,7 +11,8 @@
 //
 // A connection is made with the first call, and again when it broke. A call whose connection
 // broke is sent again, for the server runs no write twice that carries the same operation_id, and
-// libtine gives each write one. TineCallOptions.no_retry switches that off.
+// libtine gives each write one. TineCallOptions.no_retry switches that off. A write without an
+// operation_id and BroadcastEvent, of which the server remembers none, are sent once.
 
 #pragma once
 
@@ -98,8 +99,15 @@ int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
 // NULL when there is no memory; else the caller's.
 ProtobufCService *tine_client_service(Tine *tine, const TineCallOptions *options);
 
-// Watching: the events of a store or of one session, in order, none missing and none twice,
-// through lost connections and restarts of the server.
+// Watching: the events of a store or of one session as they happen. Those that are kept come in
+// order, none missing and none twice, through lost connections and restarts of the server. Those
+// that are broadcast (BroadcastEvent; their sequence is 0) come between them, behind the writes
+// answered before: nothing keeps them, so a watcher that is slow or not connected loses some, and
+// after such a loss one may come before a write that was lost with them and is listed.
+//
+// On ipc:// a watch listens to the server's bus and lists what the bus does not tell; in an
+// embedded store, to the store itself. Over tcp:// and nng+…, and where there is no bus, it asks
+// the server by ListEvents, which waits for news: later by a round trip, and without broadcasts.
 
 typedef struct TineWatch TineWatch;
 
@@ -120,19 +128,19 @@ typedef struct TineWatchOptions {
 
 // Begins to watch: what is written after this returned will be seen. `options` may be NULL.
 // Returns 0, then `*out_watch` is the caller's, to be closed with tine_watch_close before `tine`
-// is closed; or the code that `out_status` (may be NULL) explains. A watch has a connection of
-// its own. NOT_FOUND: no such session. OUT_OF_RANGE: events after after_sequence are no longer
-// kept (EVENTS_GONE), or they were another store's (STORE_CHANGED): read the state anew, then
-// watch.
+// is closed; or the code that `out_status` (may be NULL) explains. A watch has connections of its
+// own; in a child of fork one on ipc:// makes new ones. NOT_FOUND: no such session. OUT_OF_RANGE:
+// events after after_sequence are no longer kept (EVENTS_GONE), or they were another store's
+// (STORE_CHANGED): close the watch, begin a new one from now on, then read the state anew.
 int tine_watch(Tine *tine, const TineWatchOptions *options, TineStatus *out_status,
                TineWatch **out_watch);
 
 // The next event: waits for it for `timeout_ms` (0: not at all; negative: as long as it takes).
 // Returns 0, then `*out_event` is the caller's, freed with tine__v1__event__free_unpacked, or
-// NULL when none came in that time. Otherwise the code that `out_status` (may be NULL) explains,
-// and `*out_event` is left as it was: after UNAVAILABLE and DEADLINE_EXCEEDED the same watch may
-// go on, it has lost nothing; OUT_OF_RANGE as above; NOT_FOUND when its session is purged. One
-// thread at a time.
+// NULL when none came in that time: on ipc:// an event may come a moment after its write was
+// answered. Otherwise the code that `out_status` (may be NULL) explains, and `*out_event` is left
+// as it was: after UNAVAILABLE and DEADLINE_EXCEEDED the same watch may go on, it has lost nothing
+// that is kept; OUT_OF_RANGE as above; NOT_FOUND when its session is purged. One thread at a time.
 int tine_watch_next(TineWatch *watch, int64_t timeout_ms, TineStatus *out_status,
                     Tine__V1__Event **out_event);
 
