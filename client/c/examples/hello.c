@@ -1,6 +1,4 @@
-// The smallest program: a session, and a message in it.
-//     cc hello.c $(pkg-config --cflags --libs libtine) -o hello && ./hello embedded::memory:
-
+// The smallest program. cc hello.c $(pkg-config --cflags --libs libtine) && ./a.out embedded:DIR
 #include <stdio.h>
 #include <tine_calls.h>
 
@@ -17,9 +15,11 @@ static int hello(Tine *tine)
     create.session = &session;
     Tine__V1__CreateSessionResponse *created;
     if (tine_create_session(tine, &options, &create, &created)) return status.code;
-
+    Tine__V1__Text text = TINE__V1__TEXT__INIT;
+    Tine__V1__Part part = TINE__V1__PART__INIT, *parts[] = {&part};
+    text.text = "Hello.", part.kind_case = TINE__V1__PART__KIND_TEXT, part.text = &text;
     Tine__V1__NewMessage message = TINE__V1__NEW_MESSAGE__INIT;
-    message.role = TINE__V1__ROLE__ROLE_USER, message.text = "Hello.";
+    message.role = TINE__V1__ROLE__ROLE_USER, message.parts = parts, message.n_parts = 1;
     Tine__V1__AppendMessageRequest append = TINE__V1__APPEND_MESSAGE_REQUEST__INIT;
     append.session_id = created->session->id, append.message = &message;
     Tine__V1__AppendMessageResponse *appended;
