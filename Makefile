@@ -26,8 +26,11 @@ model-long: build ## Run 5 000 000 random operations against the model; MODEL_OP
 	@TINE_MODEL_OPERATIONS=$(or $(MODEL_OPERATIONS),5000000) \
 		build/release/tests/test_model --no-fork random
 
-bench: build ## Run the engine's benchmark
+bench: ## Run the benchmarks: the engine alone, and over sockets beside libnng and gRPC
+	@scripts/install-deps bench
+	@$(MAKE) --no-print-directory build
 	@build/release/bench/bench_engine
+	@build/release/bench/bench_transport
 
 fuzz: ## Run the fuzzers only; FUZZ_SECONDS=600 makes it longer
 	@TINE_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) scripts/run-tests fuzz

@@ -1,45 +1,13 @@
 // Appends: durable ones on an aged file, against bare LMDB on a copy of it.
 
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "aged.h"
 #include "bare.h"
 #include "base/clock.h"
+#include "rows.h"
 #include "store/tables.h"
-
-enum { TEXT_BYTES = 300, WRITERS = 64, DRIVERS = 4 };
-
-// Fills a store with sessions of messages and purges every second one, so that its free pages lie
-// scattered. `sessions` stay, each with `messages` entries.
-static void make_aged(const char *path, size_t messages, IdText *sessions, size_t session_count)
-{
-    enum { FILLERS = 40 };
-    Bench bench;
-    IdText fillers[FILLERS];
-    size_t filler_messages = messages / FILLERS + 1;
-    bench_open(&bench, path, /* is_ephemeral= */ true);
-    for (size_t i = 0; i < session_count; i++)
-        sessions[i] = bench_session(&bench, "");
-    for (size_t i = 0; i < FILLERS; i++) {
-        fillers[i] = bench_session(&bench, "filler");
-        Buffer append = append_request(fillers[i].text, i % 3 ? TEXT_BYTES : 3 * TEXT_BYTES);
-        bench_run_many(&bench, &append, filler_messages);
-        buffer_free(&append);
-        Buffer kept = append_request(sessions[i % session_count].text, TEXT_BYTES);
-        bench_run_many(&bench, &kept, filler_messages);
-        buffer_free(&kept);
-    }
-    for (size_t i = 0; i < FILLERS; i += 2)
-        bench_purge(&bench, fillers[i].text);
-    bench_wait_for_purges(&bench);
-    for (size_t i = 0; i < session_count; i++) { // the newest rows are those of an append
-        Buffer append = append_request(sessions[i].text, TEXT_BYTES);
-        (void)bench_run(&bench, &append);
-        buffer_free(&append);
-    }
-    bench_close(&bench);
-}
+#include "writers.h"
 
 static void flat(const Options *options)
 {
@@ -52,9 +20,9 @@ static void flat(const Options *options)
         char path[512];
         IdText session;
         bench_path(options, names[i], path, sizeof(path));
-        make_aged(path, sizes[i], &session, 1);
+        aged_make(path, sizes[i], /* has_operation_ids= */ false, &session, 1);
         bench_open(&benches[i], path, /* is_ephemeral= */ false);
-        requests[i] = append_request(session.text, TEXT_BYTES);
+        requests[i] = append_request(session.text, APPEND_TEXT_BYTES);
     }
     size_t rounds = options->is_quick ? 200 : 1000;
     for (size_t round = 0; round < rounds; round++) {
@@ -83,7 +51,7 @@ static void flat(const Options *options)
 
 static void alone(const Options *options, Bench *bench, Bare *bare, const char *session)
 {
-    Buffer request = append_request(session, TEXT_BYTES);
+    Buffer request = append_request(session, APPEND_TEXT_BYTES);
     Samples ours = {.values = NULL}, theirs = {.values = NULL};
     size_t rounds = options->is_quick ? 300 : 3000;
     (void)bench_run(bench, &request);
@@ -105,146 +73,28 @@ static void alone(const Options *options, Bench *bench, Bare *bare, const char *
     buffer_free(&request);
 }
 
-// A writer is a session with one append in flight. Drivers keep them so: a thread each that submits
-// again what has been answered, as a daemon's connections do.
-typedef struct Driver {
-    pthread_t thread;
-    Engine *engine;
-    Call *calls; // one per writer
-    size_t call_count, left;
-    pthread_mutex_t mutex;
-    pthread_cond_t answered;
-    Call *ready;
-} Driver;
-
-static void driver_done(Call *call)
-{
-    Driver *driver = call->context;
-    require(!call->error, "an append failed: %s", call->detail.text);
-    pthread_mutex_lock(&driver->mutex);
-    bool was_empty = driver->ready == NULL;
-    call->next = driver->ready;
-    driver->ready = call;
-    if (was_empty) pthread_cond_signal(&driver->answered);
-    pthread_mutex_unlock(&driver->mutex);
-}
-
-static Call *driver_take(Driver *driver)
-{
-    pthread_mutex_lock(&driver->mutex);
-    while (!driver->ready)
-        pthread_cond_wait(&driver->answered, &driver->mutex);
-    Call *calls = driver->ready;
-    driver->ready = NULL;
-    pthread_mutex_unlock(&driver->mutex);
-    return calls;
-}
-
-static void *driver_main(void *context)
-{
-    Driver *driver = context;
-    size_t in_flight = driver->call_count;
-    for (size_t i = 0; i < driver->call_count; i++) {
-        engine_submit(driver->engine, &driver->calls[i]);
-    }
-    while (in_flight > 0) {
-        for (Call *call = driver_take(driver); call;) {
-            Call *next = call->next;
-            if (driver->left > 0) {
-                driver->left--;
-                call_reset(call);
-                engine_submit(driver->engine, call);
-            } else {
-                in_flight--;
-            }
-            call = next;
-        }
-    }
-    return NULL;
-}
-
-static void drivers_open(Driver *drivers, const IdText *sessions, Buffer *requests)
-{
-    for (size_t i = 0; i < DRIVERS; i++) {
-        Driver *driver = &drivers[i];
-        *driver = (Driver){.call_count = WRITERS / DRIVERS};
-        driver->calls = calloc(driver->call_count, sizeof(Call));
-        require(driver->calls != NULL, "out of memory");
-        pthread_mutex_init(&driver->mutex, NULL);
-        pthread_cond_init(&driver->answered, NULL);
-        for (size_t j = 0; j < driver->call_count; j++) {
-            size_t writer = i * driver->call_count + j;
-            requests[writer] = append_request(sessions[writer].text, TEXT_BYTES);
-            call_init(&driver->calls[j]);
-        }
-    }
-}
-
-static double appends_per_second(Bench *bench, Driver *drivers, Buffer *requests, size_t count)
-{
-    int64_t t0 = clock_monotonic_ns();
-    for (size_t i = 0; i < DRIVERS; i++) {
-        Driver *driver = &drivers[i];
-        driver->engine = bench->engine;
-        driver->left = driver->call_count * (count - 1);
-        for (size_t j = 0; j < driver->call_count; j++) {
-            call_reset(&driver->calls[j]);
-            driver->calls[j].request = buffer_slice(&requests[i * driver->call_count + j]);
-            driver->calls[j].on_done = driver_done;
-            driver->calls[j].context = driver;
-        }
-        require(pthread_create(&driver->thread, NULL, driver_main, driver) == 0, "no thread");
-    }
-    for (size_t i = 0; i < DRIVERS; i++)
-        pthread_join(drivers[i].thread, NULL);
-    return (double)(WRITERS * count) * 1e9 / (double)(clock_monotonic_ns() - t0);
-}
-
-static void drivers_close(Driver *drivers, Buffer *requests)
-{
-    for (size_t i = 0; i < DRIVERS; i++) {
-        for (size_t j = 0; j < drivers[i].call_count; j++)
-            call_free(&drivers[i].calls[j]);
-        free(drivers[i].calls);
-        pthread_cond_destroy(&drivers[i].answered);
-        pthread_mutex_destroy(&drivers[i].mutex);
-    }
-    for (size_t i = 0; i < WRITERS; i++)
-        buffer_free(&requests[i]);
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void together(const Options *options, Bench *bench, Bare *bare, const IdText *sessions)
 {
     enum { ROUNDS = 9 };
     size_t count = options->is_quick ? 20 : 100;
-    Driver drivers[DRIVERS];
-    Buffer requests[WRITERS];
+    Writers *writers = writers_open(sessions, /* has_operation_ids= */ false);
     double ours[ROUNDS], theirs[ROUNDS];
     WriterStats before, after;
-    drivers_open(drivers, sessions, requests);
     engine_writer_stats(bench->engine, &before);
     for (int round = 0; round < ROUNDS; round++) {
-        ours[round] = appends_per_second(bench, drivers, requests, count);
+        ours[round] = writers_run(writers, bench->engine, count);
         int64_t t0 = clock_monotonic_ns();
         for (size_t i = 0; i < count; i++)
             bare_append(bare, WRITERS, /* moves_active= */ true);
         theirs[round] = (double)(WRITERS * count) * 1e9 / (double)(clock_monotonic_ns() - t0);
     }
-    qsort(ours, ROUNDS, sizeof(double), compare_doubles);
-    qsort(theirs, ROUNDS, sizeof(double), compare_doubles);
-    report_ratio_at_least("64 writers / bare batches of 64", ours[ROUNDS / 2] / theirs[ROUNDS / 2],
-                          0.7, "%.0f / %.0f appends a second", ours[ROUNDS / 2],
-                          theirs[ROUNDS / 2]);
+    double our_rate = median_of(ours, ROUNDS), their_rate = median_of(theirs, ROUNDS);
+    report_ratio_at_least("64 writers / bare batches of 64", our_rate / their_rate, 0.7,
+                          "%.0f / %.0f appends a second", our_rate, their_rate);
     engine_writer_stats(bench->engine, &after);
     report_note("%.1f appends a commit", (double)(after.requests - before.requests) /
                                              (double)(after.batches - before.batches));
-    drivers_close(drivers, requests);
+    writers_close(writers);
 }
 
 // Where the writer's time goes: in handlers, in the commit, and waiting for calls.
@@ -290,7 +140,7 @@ static void count_rows(const char *path, const IdText *session)
                                         "rows of an append, the session was last"};
     RowCount count;
     Bench bench;
-    Buffer request = append_request(session->text, TEXT_BYTES);
+    Buffer request = append_request(session->text, APPEND_TEXT_BYTES);
     bench_open_with_seam(&bench, path, (KvSeam){count_row, &count});
     for (int row = 0; row < 2; row++) {
         count = (RowCount){{0}};
@@ -316,7 +166,8 @@ void bench_append(const Options *options)
     bench_path(options, "append", path, sizeof(path));
     bench_path(options, "append-copy", copy, sizeof(copy));
     IdText sessions[WRITERS];
-    make_aged(path, options->is_quick ? 20000 : 200000, sessions, WRITERS);
+    aged_make(path, options->is_quick ? 20000 : 200000, /* has_operation_ids= */ false, sessions,
+              WRITERS);
     count_rows(path, &sessions[1]);
     bench_copy(path, copy);
     Bench bench;

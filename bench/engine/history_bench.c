@@ -1,7 +1,7 @@
 // Fork-chain reads: history by dispatch against a bare cursor walk that copies the same bytes, at
 // depth 8, 64 and 1000; and the cost of one ancestor, which must not grow with the depth.
 
-#include "bench.h"
+#include "rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

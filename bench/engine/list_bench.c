@@ -1,7 +1,7 @@
 // Listings and single reads: 50 of 100 000 sessions against 50 of 100, and GetSession on a long
 // one.
 
-#include "bench.h"
+#include "rows.h"
 
 #include <stdio.h>
 

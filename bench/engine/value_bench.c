@@ -1,7 +1,7 @@
 // Large values: how long a 1 MiB message holds the writer, in a fragmented store and in a fresh
 // one.
 
-#include "bench.h"
+#include "rows.h"
 
 #include "base/clock.h"
 #include "store/tables.h"

@@ -3,6 +3,7 @@
 #include "bench.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,12 +13,49 @@
 
 #include "base/clock.h"
 
+enum { OPERATION_ID_BYTES = 32, NAME_COLUMNS = 58 };
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: %s [--quick] [--only NAME] [--directory DIR]\n",
+            program_invocation_short_name);
+    exit(2);
+}
+
+void options_begin(int argument_count, char **arguments, Options *out)
+{
+    static char directory[256];
+    const char *parent = ".";
+    *out = (Options){.directory = directory};
+    for (int i = 1; i < argument_count; i++) {
+        bool has_value = i + 1 < argument_count;
+        if (strcmp(arguments[i], "--quick") == 0) {
+            out->is_quick = true;
+        } else if (strcmp(arguments[i], "--only") == 0 && has_value) {
+            out->only = arguments[++i];
+        } else if (strcmp(arguments[i], "--directory") == 0 && has_value) {
+            parent = arguments[++i];
+        } else {
+            usage();
+        }
+    }
+    snprintf(directory, sizeof(directory), "%s/%s-%ld", parent, program_invocation_short_name,
+             (long)getpid());
+    require(mkdir(directory, 0700) == 0, "cannot create %s", directory);
+    printf("%-*s %8s   %s\n", NAME_COLUMNS, "row", "figure", "target");
+}
+
+void options_end(const Options *options)
+{
+    rmdir(options->directory);
+}
+
 static void report(const char *name, double figure, double target, bool is_met,
                    const char *relation, const char *format, va_list arguments)
 {
     char detail[256];
     vsnprintf(detail, sizeof(detail), format, arguments);
-    printf("%-44s %8.2f   %s %-5.4g  %s  %s\n", name, figure, relation, target,
+    printf("%-*s %8.2f   %s %-5.4g  %s  %s\n", NAME_COLUMNS, name, figure, relation, target,
            is_met ? "met   " : "MISSED", detail);
     fflush(stdout);
 }
@@ -36,6 +74,17 @@ void report_ratio_at_least(const char *name, double figure, double target, const
     va_start(arguments, format);
     report(name, figure, target, figure >= target, ">=", format, arguments);
     va_end(arguments);
+}
+
+void report_figure(const char *name, double figure, const char *format, ...)
+{
+    char detail[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(detail, sizeof(detail), format, arguments);
+    va_end(arguments);
+    printf("%-*s %8.2f   %16s  %s\n", NAME_COLUMNS, name, figure, "", detail);
+    fflush(stdout);
 }
 
 void report_note(const char *format, ...)
@@ -59,7 +108,7 @@ void require(bool condition, const char *format, ...)
     if (condition) return;
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "bench_engine: ");
+    fprintf(stderr, "%s: ", program_invocation_short_name);
     vfprintf(stderr, format, arguments);
     fprintf(stderr, "\n");
     va_end(arguments);
@@ -99,6 +148,18 @@ void samples_free(Samples *samples)
 {
     free(samples->values);
     *samples = (Samples){.values = NULL};
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double median_of(double *values, size_t count)
+{
+    qsort(values, count, sizeof(double), compare_doubles);
+    return values[count / 2];
 }
 
 void bench_path(const Options *options, const char *name, char *out, size_t out_bytes_max)
@@ -168,6 +229,40 @@ Buffer request_make(size_t method, const ProtobufCMessage *message)
     return request;
 }
 
+static void operation_id_write(uint8_t *out)
+{
+    static _Thread_local Random random;
+    static _Thread_local bool is_seeded;
+    if (!is_seeded) random_seed_system(&random);
+    is_seeded = true;
+    char text[OPERATION_ID_BYTES + 1];
+    for (size_t i = 0; i < OPERATION_ID_BYTES; i += 16)
+        snprintf(text + i, 17, "%016llx", (unsigned long long)random_next(&random));
+    memcpy(out, text, OPERATION_ID_BYTES);
+}
+
+Buffer request_with_operation_id(const Buffer *request)
+{
+    Buffer copy = {.bytes = NULL};
+    uint8_t id[OPERATION_ID_BYTES];
+    operation_id_write(id);
+    Error error = buffer_reset(&copy, 0);
+    if (!error) error = wire_append_bytes(&copy, 2, slice(id, sizeof(id)));
+    if (!error) error = buffer_append(&copy, buffer_slice(request));
+    require(!error, "out of memory");
+    return copy;
+}
+
+void request_renew_operation_id(Buffer *request)
+{
+    operation_id_write(request->bytes + request->start + 2);
+}
+
+static bool request_has_operation_id(const Buffer *request)
+{
+    return request->bytes[request->start] == (2 << 3 | WIRE_BYTES);
+}
+
 Slice bench_run(Bench *bench, const Buffer *request)
 {
     Call *call = &bench->call;
@@ -200,15 +295,21 @@ void bench_run_many(Bench *bench, const Buffer *request, size_t count)
 {
     Flight flight = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
     Call *calls = calloc(IN_FLIGHT, sizeof(Call));
-    require(calls != NULL, "out of memory");
-    for (size_t i = 0; i < IN_FLIGHT; i++)
+    Buffer *copies = calloc(IN_FLIGHT, sizeof(Buffer));
+    require(calls != NULL && copies != NULL, "out of memory");
+    bool has_id = request_has_operation_id(request);
+    for (size_t i = 0; i < IN_FLIGHT; i++) {
         call_init(&calls[i]);
+        Error error = buffer_append(&copies[i], buffer_slice(request));
+        require(!error, "out of memory");
+    }
     while (count > 0) {
         size_t batch = count < IN_FLIGHT ? count : IN_FLIGHT;
         flight.in_flight = batch;
         for (size_t i = 0; i < batch; i++) {
             call_reset(&calls[i]);
-            calls[i].request = buffer_slice(request);
+            if (has_id) request_renew_operation_id(&copies[i]);
+            calls[i].request = buffer_slice(&copies[i]);
             calls[i].on_done = flight_done;
             calls[i].context = &flight;
             engine_submit(bench->engine, &calls[i]);
@@ -219,9 +320,12 @@ void bench_run_many(Bench *bench, const Buffer *request, size_t count)
         pthread_mutex_unlock(&flight.mutex);
         count -= batch;
     }
-    for (size_t i = 0; i < IN_FLIGHT; i++)
+    for (size_t i = 0; i < IN_FLIGHT; i++) {
         call_free(&calls[i]);
+        buffer_free(&copies[i]);
+    }
     free(calls);
+    free(copies);
 }
 
 IdText reply_id(Slice body)

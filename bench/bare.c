@@ -2,6 +2,7 @@
 
 #include "bare.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "store/tables.h"
@@ -53,6 +54,8 @@ void bare_open(Bare *bare, const char *path, const IdText *sessions, size_t sess
     bare->events = table_open(txn, "events");
     bare->by_active = table_open(txn, "by_active");
     bare->meta = table_open(txn, "meta");
+    bare->operations = table_open(txn, "operations");
+    bare->operations_by_age = table_open(txn, "operations_by_age");
     for (size_t i = 0; i < session_count; i++) {
         require(ulid_parse(slice_of(sessions[i].text), &bare->ids[i]), "an id");
     }
@@ -64,6 +67,14 @@ void bare_open(Bare *bare, const char *path, const IdText *sessions, size_t sess
     last_row(txn, bare->message_owner, &key, &value);
     memcpy(bare->last_id.bytes, key.mv_data, ULID_BYTES);
     take_active_keys(bare, txn, session_count);
+    MDB_stat stat;
+    require(mdb_stat(txn, bare->operations, &stat) == 0, "mdb_stat");
+    bare->operation_bytes = 0;
+    if (stat.ms_entries > 0) {
+        last_row(txn, bare->operations, &key, &value);
+        bare->operation_bytes = value.mv_size;
+    }
+    random_seed_system(&bare->random);
     require(mdb_txn_commit(txn) == 0, "mdb_txn_commit");
 }
 
@@ -88,6 +99,20 @@ static void move_active(Bare *bare, MDB_txn *txn, size_t index)
     memcpy(bare->active_keys[index], key.bytes, key.size);
 }
 
+// Its two rows, under an id like libtine's.
+static void put_operation(Bare *bare, MDB_txn *txn, const uint8_t *bytes)
+{
+    char id[33];
+    snprintf(id, sizeof(id), "%016llx%016llx", (unsigned long long)random_next(&bare->random),
+             (unsigned long long)random_next(&bare->random));
+    Key key = key_operation(slice_of(id));
+    key = key_with_chunk(&key, 0);
+    put(txn, bare->operations, &key, bytes, bare->operation_bytes);
+    bare->last_id = ulid_next(bare->last_id);
+    key = key_of_id(bare->last_id);
+    put(txn, bare->operations_by_age, &key, id, 32);
+}
+
 // The rows of one append: head, message, owner, event, and by_active's two.
 static void append_one(Bare *bare, MDB_txn *txn, size_t index, bool moves_active)
 {
@@ -109,6 +134,7 @@ static void append_one(Bare *bare, MDB_txn *txn, size_t index, bool moves_active
     key = key_with_chunk(&record_key, 0);
     put(txn, bare->events, &key, bytes, bare->event_bytes);
     if (moves_active) move_active(bare, txn, index);
+    if (bare->operation_bytes > 0) put_operation(bare, txn, bytes);
 }
 
 void bare_append(Bare *bare, size_t count, bool moves_active)

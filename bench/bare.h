@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "base/random.h"
 #include "bench.h"
 
 enum { BARE_SESSIONS_MAX = 64 };
@@ -10,9 +11,12 @@ enum { BARE_SESSIONS_MAX = 64 };
 typedef struct Bare {
     MDB_env *env;
     MDB_dbi sessions, messages, message_owner, events, by_active, meta;
+    MDB_dbi operations, operations_by_age;
     Ulid last_id;
     uint64_t sequence;
     size_t message_bytes, event_bytes; // of one row's value, as the engine's are
+    size_t operation_bytes;            // likewise; 0: the file has no operations
+    Random random;
     Ulid ids[BARE_SESSIONS_MAX];
     uint8_t active_keys[BARE_SESSIONS_MAX][24];
 } Bare;
@@ -22,5 +26,6 @@ void bare_open(Bare *bare, const char *path, const IdText *sessions, size_t sess
 void bare_close(Bare *bare);
 
 // One transaction with one set of puts for each of `count` sessions, and the state row.
-// `moves_active` also re-keys by_active, as an append to a session that was not last does.
+// `moves_active` also re-keys by_active, as an append to a session that was not last does. In a
+// file with operations the set has the two rows of an operation_id too.
 void bare_append(Bare *bare, size_t count, bool moves_active);
