@@ -17,7 +17,7 @@ enum { OPERATION_ID_BYTES = 32, NAME_COLUMNS = 58 };
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: %s [--quick] [--only NAME] [--directory DIR]\n",
+    fprintf(stderr, "usage: %s [--quick] [--only NAME] [--directory DIR] [--against TINED]\n",
             program_invocation_short_name);
     exit(2);
 }
@@ -35,6 +35,8 @@ void options_begin(int argument_count, char **arguments, Options *out)
             out->only = arguments[++i];
         } else if (strcmp(arguments[i], "--directory") == 0 && has_value) {
             parent = arguments[++i];
+        } else if (strcmp(arguments[i], "--against") == 0 && has_value) {
+            out->against = arguments[++i];
         } else {
             usage();
         }

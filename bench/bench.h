@@ -17,11 +17,12 @@ typedef struct Options {
     const char *directory; // where stores are made
     bool is_quick;         // smaller sizes: for a look, not for the record
     const char *only;      // rows whose name contains it; NULL: all
+    const char *against;   // the path of another tined; NULL: none
 } Options;
 
 // Reads the arguments and makes the directory; ends the program if either fails.
 //
-//     [--quick] [--only NAME] [--directory DIR]
+//     [--quick] [--only NAME] [--directory DIR] [--against TINED]
 //
 // DIR must be on the disk that is to be measured; a subdirectory of it is made, and removed by
 // options_end.

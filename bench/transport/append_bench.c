@@ -30,7 +30,7 @@ static void scene_open(const Options *options, Scene *scene)
     bench_path(options, "append-engine", copy, sizeof(copy));
     bench_copy(path, copy);
     bench_open(&scene->engine, copy, /* is_ephemeral= */ false);
-    tined_start(&scene->tined, path);
+    tined_start(&scene->tined, NULL, path);
     peer_start(&scene->nng_server, "nng", "");
     Buffer request = append_request(scene->sessions[1].text, APPEND_TEXT_BYTES);
     scene->request = request_with_operation_id(&request);

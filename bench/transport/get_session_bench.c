@@ -127,7 +127,7 @@ void bench_get_session(const Options *options)
     Scene scene;
     char path[512];
     make_store(options, &scene, path, sizeof(path));
-    tined_start(&scene.tined, path);
+    tined_start(&scene.tined, NULL, path);
     peer_start(&scene.raw_server, "raw", "");
     peer_start(&scene.nng_server, "nng", "");
     if (grpc_is_there()) peer_start(&scene.grpc_server, "grpc", scene.reply_file);

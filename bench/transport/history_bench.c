@@ -43,7 +43,7 @@ void bench_history(const Options *options)
     char path[512];
     IdText leaf = make_chain(options, path, sizeof(path));
     Peer tined, nng_server;
-    tined_start(&tined, path);
+    tined_start(&tined, NULL, path);
     peer_start(&nng_server, "nng", "");
 
     MessagesForSessionRequest request = MESSAGES_FOR_SESSION_REQUEST__INIT;

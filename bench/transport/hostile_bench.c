@@ -59,7 +59,7 @@ void bench_hostile(const Options *options)
     char path[512];
     IdText session = make_store(options, path, sizeof(path));
     Peer tined, peers[KINDS];
-    tined_start(&tined, path);
+    tined_start(&tined, NULL, path);
     GetCall get = {tine_of(&tined, "ipc"), session.text};
     Buffer request = append_request(session.text, TEXT_BYTES);
     AppendMessageRequest *append = append_message_of(&request);

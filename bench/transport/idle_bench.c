@@ -74,7 +74,7 @@ void bench_idle(const Options *options)
     buffer_free(&append);
     bench_close(&bench);
     Peer tined;
-    tined_start(&tined, path);
+    tined_start(&tined, NULL, path);
     wait_seconds(2);
     watch(options, &tined, "MiB of memory, idle since its start");
     load(options, &tined, sessions);

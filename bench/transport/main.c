@@ -1,6 +1,8 @@
 // bench_transport: tined and libtine over sockets, beside raw sockets, libnng and gRPC C++.
 //
-//     bench_transport [--quick] [--only NAME] [--directory DIR]
+//     bench_transport [--quick] [--only NAME] [--directory DIR] [--against TINED]
+//
+// With --against it measures nothing but two tineds side by side, this build's and that one.
 
 #include <stdlib.h>
 
@@ -40,11 +42,15 @@ int main(int argc, char **argv)
     }
     Options options;
     options_begin(argc, argv, &options);
-    bench_get_session(&options);
-    bench_history(&options);
-    bench_append(&options);
-    bench_hostile(&options);
-    bench_idle(&options);
+    if (options.against) {
+        bench_against(&options);
+    } else {
+        bench_get_session(&options);
+        bench_history(&options);
+        bench_append(&options);
+        bench_hostile(&options);
+        bench_idle(&options);
+    }
     options_end(&options);
     return 0;
 }

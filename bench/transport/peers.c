@@ -62,16 +62,16 @@ static void call_until_served(const Peer *peer)
     tine_close(tine);
 }
 
-void tined_start(Peer *peer, const char *store)
+void tined_start(Peer *peer, const char *program, const char *store)
 {
     *peer = (Peer){.pid = 0};
     socket_place(peer);
     snprintf(peer->store, sizeof(peer->store), "%s", store);
     char log[sizeof(peer->store) + 8];
     snprintf(log, sizeof(log), "%s.log", store);
-    const char *arguments[] = {TINED,    "--data",        store,     "--socket", peer->socket,
-                               "--log-file", log, "--idle-exit", "0",        NULL};
-    spawn(peer, TINED, arguments);
+    const char *arguments[] = {"tined",      "--data", store,         "--socket", peer->socket,
+                               "--log-file", log,      "--idle-exit", "0",        NULL};
+    spawn(peer, program ? program : TINED, arguments);
     call_until_served(peer);
     require_running(peer, "tined");
     unlink(log);

@@ -19,8 +19,8 @@ typedef struct Peer {
 } Peer;
 
 // Starts tined on the store in `store`, which is made if it is missing, and waits until it
-// answers.
-void tined_start(Peer *peer, const char *store);
+// answers. `program` is its path; NULL: the one that was built with this benchmark.
+void tined_start(Peer *peer, const char *program, const char *store);
 
 // Starts `--serve KIND` and waits until its socket is there. `argument` may be "".
 void peer_start(Peer *peer, const char *kind, const char *argument);

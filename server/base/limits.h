@@ -94,7 +94,7 @@ enum {
     BUS_FRAME_BYTES_MAX = 64,     // from a subscriber, who has nothing to say
     HEARTBEAT_MS = 5000,
     BUS_LINGER_MS = 50, // at the end, for subscribers to read what was sent
-    TASK_THREADS_MIN = 4,
+    TASK_THREADS_MIN = 2,
     TASK_THREADS_MAX = 16,
     TOKEN_BYTES_MIN = 16,
 
