@@ -17,6 +17,7 @@ struct Client {
     bool is_cut_off;
     size_t running, refused, unsent;
     size_t unsent_bytes;
+    uint64_t taken;
     Client *next; // in its bucket
 };
 
@@ -149,14 +150,24 @@ bool client_answered(Clients *clients, Client *client, bool was_running, size_t 
     return is_fine;
 }
 
-void client_sent(Clients *clients, Client *client, size_t reply_bytes)
+void client_sent(Clients *clients, Client *client, size_t reply_bytes, bool is_taken)
 {
     pthread_mutex_lock(&clients->mutex);
+    if (is_taken) client->taken++;
     client->unsent--;
     client->unsent_bytes -= reply_bytes;
     clients->unsent_bytes -= reply_bytes;
     release(client);
     pthread_mutex_unlock(&clients->mutex);
+}
+
+uint64_t clients_taken(Clients *clients, uint32_t pipe_id)
+{
+    pthread_mutex_lock(&clients->mutex);
+    const Client *client = *link_of(clients, pipe_id);
+    uint64_t taken = client ? client->taken : 0;
+    pthread_mutex_unlock(&clients->mutex);
+    return taken;
 }
 
 bool client_cut_off(Clients *clients, Client *client)

@@ -39,7 +39,10 @@ MUST_USE bool client_answered(Clients *clients, Client *client, bool was_running
                               size_t reply_bytes);
 
 // The socket has taken the reply, or failed to.
-void client_sent(Clients *clients, Client *client, size_t reply_bytes);
+void client_sent(Clients *clients, Client *client, size_t reply_bytes, bool is_taken);
+
+// How many replies it has taken for a connection; 0 for one that is none, or gone.
+uint64_t clients_taken(Clients *clients, uint32_t pipe_id);
 
 // The connection is about to be closed for what it leaves unread. True the first time.
 bool client_cut_off(Clients *clients, Client *client);

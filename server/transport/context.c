@@ -422,7 +422,7 @@ static void on_answered(Call *call)
             log_cut_off(context);
             nng_msg_free(reply);
         }
-        client_sent(clients, context->client, context->reply_bytes);
+        client_sent(clients, context->client, context->reply_bytes, /* is_taken= */ false);
         context_drop(context, /* closes_pipe= */ true);
         return;
     }
@@ -435,7 +435,7 @@ static void on_answered(Call *call)
         leave(contexts);
     } else {
         nng_msg_free(reply);
-        client_sent(clients, context->client, context->reply_bytes);
+        client_sent(clients, context->client, context->reply_bytes, /* is_taken= */ false);
         context_again(context);
     }
 }
@@ -453,6 +453,7 @@ static void on_sent(void *argument)
         log_cut_off(context);
         (void)nng_pipe_close(context->pipe);
     }
-    client_sent(context->contexts->options.clients, context->client, context->reply_bytes);
+    client_sent(context->contexts->options.clients, context->client, context->reply_bytes,
+                /* is_taken= */ !failed);
     context_again(context);
 }

@@ -71,18 +71,19 @@ endif()
 message(STATUS "NNG ${nng_version} from ${nng_source}")
 
 # In a function, so that what NNG is told is told to NNG only. It speaks what the daemon and its
-# tests need: REQ, REP, PUB and SUB over ipc and tcp.
+# tests need: REQ, REP, PUB and SUB over ipc and tcp; and its statistics, which say what was sent.
 function(nng_build)
     set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
     set(CMAKE_MESSAGE_LOG_LEVEL WARNING)
     set(BUILD_SHARED_LIBS OFF)
     foreach(option
-            TESTS TOOLS ENABLE_NNGCAT ENABLE_COMPAT ENABLE_STATS ENABLE_HTTP ENABLE_TLS
+            TESTS TOOLS ENABLE_NNGCAT ENABLE_COMPAT ENABLE_HTTP ENABLE_TLS
             PROTO_BUS0 PROTO_PAIR0 PROTO_PAIR1 PROTO_PUSH0 PROTO_PULL0 PROTO_RESPONDENT0
             PROTO_SURVEYOR0 TRANSPORT_INPROC TRANSPORT_WS TRANSPORT_WSS TRANSPORT_TLS
             TRANSPORT_FDC TRANSPORT_ZEROTIER)
         set(NNG_${option} OFF)
     endforeach()
+    set(NNG_ENABLE_STATS ON)
     add_subdirectory(${nng_source} ${CMAKE_BINARY_DIR}/nng EXCLUDE_FROM_ALL)
 endfunction()
 nng_build()

@@ -8,7 +8,6 @@
 #include <nng/protocol/reqrep0/rep.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/limits.h"
 #include "base/log.h"
@@ -21,8 +20,6 @@ struct Transport {
     nng_socket socket;
     bool is_open;
     nng_listener ipc, tcp;
-    char *socket_path;  // owned
-    uint16_t tcp_port;  // in network order; 0: none
     Clients *clients;   // owned
     Contexts *contexts; // owned
     atomic_bool is_refusing;
@@ -38,8 +35,6 @@ Error transport_start(const TransportOptions *options, ErrorDetail *detail, Tran
     nng_setup();
     Error error = clients_open(options->clients_max ? options->clients_max : CLIENTS_MAX,
                                &transport->clients);
-    transport->socket_path = strdup(options->socket_path);
-    if (!error && !transport->socket_path) error = ERROR_OUT_OF_MEMORY;
     int failed = error ? 0 : nng_rep0_open(&transport->socket);
     transport->is_open = !error && !failed;
     if (failed) error = nng_say(detail, "cannot open a socket", failed);
@@ -79,12 +74,6 @@ static Error listen_on(Transport *transport, const TransportOptions *options, Er
     failed = nng_listener_create(&transport->tcp, transport->socket, options->tcp_url);
     if (!failed) failed = nng_listener_set_size(transport->tcp, NNG_OPT_RECVMAXSZ, frame_bytes_max);
     if (!failed) failed = nng_listener_start(transport->tcp, 0);
-    nng_sockaddr address;
-    if (!failed) failed = nng_listener_get_addr(transport->tcp, NNG_OPT_LOCADDR, &address);
-    if (!failed) {
-        bool is_v6 = address.s_family == NNG_AF_INET6;
-        transport->tcp_port = is_v6 ? address.s_in6.sa_port : address.s_in.sa_port;
-    }
     return failed ? nng_say(detail, options->tcp_url, failed) : ERROR_NONE;
 }
 
@@ -112,8 +101,7 @@ void transport_stop_intake(Transport *transport)
 
 bool transport_drain(Transport *transport, int64_t until_ns)
 {
-    LingerPlaces places = {transport->socket_path, transport->tcp_port};
-    return contexts_drain(transport->contexts, until_ns) && linger(&places, until_ns);
+    return contexts_drain(transport->contexts, until_ns) && linger(transport->clients, until_ns);
 }
 
 void transport_close(Transport *transport)
@@ -128,7 +116,6 @@ void transport_free(Transport *transport)
     if (!transport) return;
     contexts_free(transport->contexts);
     clients_close(transport->clients);
-    free(transport->socket_path);
     free(transport);
 }
 
