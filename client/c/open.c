@@ -61,6 +61,7 @@ int tine_from_channel(Channel *channel, Tine **out_tine)
     tine->channel = channel;
     tine->retry_ms = RETRY_MS_DEFAULT;
     tine->bus_silence_ms = BUS_SILENCE_MS_DEFAULT;
+    tine->bus_retry_ms = BUS_RETRY_MS_DEFAULT;
     *out_tine = tine;
     return STATUS_OK;
 }

@@ -31,7 +31,6 @@ enum {
     MESSAGES_LATE_MAX = 1000,   // of the bus, taken when the time is up
     UNSURE_MS_MIN = 5,          // between the listings until the first message …
     UNSURE_MS_MAX = 200,        // … twice as long each time
-    SUBSCRIBE_MS_MIN = 50,      // after the first failure, twice as long each time
     SUBSCRIBE_MS_MAX = 30 * 1000,
 };
 
@@ -134,8 +133,10 @@ static int connection_open(Tine *tine, TineWatch *watch, TineStatus *status)
     TineOpenOptions options = {
         .token = tine->token, .retry_ms = tine->retry_ms, .wait_for_server = true};
     int code = tine_open_with(tine->url, &options, status, &watch->tine);
-    if (!code) watch->tine->bus_silence_ms = tine->bus_silence_ms;
-    return code;
+    if (code) return code;
+    watch->tine->bus_silence_ms = tine->bus_silence_ms;
+    watch->tine->bus_retry_ms = tine->bus_retry_ms;
+    return STATUS_OK;
 }
 
 static int stats_read(TineWatch *watch, TineStatus *status, uint64_t *out_oldest,
@@ -237,11 +238,11 @@ static void feed_drop(TineWatch *watch)
     if (watch->feed) watch->feed->close(watch->feed);
     watch->feed = NULL;
     watch->told_newest = 0;
-    int64_t ms = SUBSCRIBE_MS_MAX;
-    if (watch->failures < 16 && SUBSCRIBE_MS_MIN << watch->failures < SUBSCRIBE_MS_MAX) {
-        ms = SUBSCRIBE_MS_MIN << watch->failures;
-    }
-    watch->failures++;
+    int64_t ms = watch->tine->bus_retry_ms;
+    for (unsigned i = 0; i < watch->failures && ms < SUBSCRIBE_MS_MAX; i++)
+        ms *= 2;
+    if (ms > SUBSCRIBE_MS_MAX) ms = SUBSCRIBE_MS_MAX;
+    if (watch->failures < UINT8_MAX) watch->failures++;
     watch->subscribe_after_ns = clock_monotonic_ns() + ms * 1000000;
 }
 

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "client.h"
 #include "hand_store.h"
 #include "steps.h"
 #include "watch_steps.h"
+
+enum { CHAOS_STEPS = 3000 };
 
 static const char MINE[] = "01SESSION0000000000000MINE";
 static const char OTHER[] = "01SESSION000000000000OTHER";
@@ -27,8 +30,9 @@ static Scene scene_begin(TineWatchOptions options)
 {
     Scene scene = {.store = hand_open()};
     scene.tine = open_ok(hand_url(scene.store));
+    scene.tine->bus_retry_ms = 0; // so that it is mostly the bus that is watched
     scene.watch = watch_ok(scene.tine, options);
-    CHECK_EQ(hand_subscribers(scene.store), 1);
+    hand_wait_subscribers(scene.store, 1);
     return scene;
 }
 
@@ -300,6 +304,8 @@ TEST(a_bus_of_another_store_is_left)
 {
     CLEANUP(scene_end) Scene scene = scene_begin((TineWatchOptions){.start = TINE_WATCH_NEW});
     hand_tell_lie(scene.store, "01ANOTHERSTORE000000000000", 1);
+    while (hand_subscribers(scene.store) == 1) // left, and tried again
+        next_is_none(scene.watch, 1);
     hand_keep(scene.store, NULL, "true");
     next_is(scene.watch, 1, "true");
     hand_keep(scene.store, NULL, "true");
@@ -310,7 +316,8 @@ TEST(a_bus_that_tells_of_what_the_store_does_not_have_is_left)
 {
     CLEANUP(scene_end) Scene scene = scene_begin((TineWatchOptions){.start = TINE_WATCH_NEW});
     hand_tell_lie(scene.store, NULL, 1000);
-    next_is_none(scene.watch, 10);
+    while (hand_subscribers(scene.store) == 1)
+        next_is_none(scene.watch, 1);
     hand_keep(scene.store, NULL, "true");
     next_is(scene.watch, 1, "true");
     CHECK_EQ(tine_watch_sequence(scene.watch), 1);
@@ -342,6 +349,110 @@ TEST(messages_come_byte_by_byte)
     }
     next_is(scene.watch, 1, "t");
     CHECK_EQ(hand_lists(scene.store), lists);
+}
+
+// A random bus: what it tells comes late, twice, not at all, out of order, with lies and rubbish in
+// between, over connections that end. What was kept must come out, each once and in order.
+typedef struct Chaos {
+    Scene scene;
+    Random random;
+    const char *session;         // that is watched; NULL: all
+    uint64_t wanted[CHAOS_STEPS]; // the sequences that must come
+    size_t wanted_count, seen_count;
+    uint64_t newest;
+} Chaos;
+
+static void chaos_keep(Chaos *chaos)
+{
+    const char *sessions[] = {NULL, MINE, OTHER};
+    const char *session = sessions[random_below(&chaos->random, 3)];
+    chaos->newest = hand_keep(chaos->scene.store, session, "t");
+    if (!chaos->session || session == chaos->session) {
+        chaos->wanted[chaos->wanted_count++] = chaos->newest;
+    }
+    if (random_below(&chaos->random, 4) > 0) hand_tell(chaos->scene.store, chaos->newest);
+}
+
+static void chaos_disturb(Chaos *chaos)
+{
+    HandStore *store = chaos->scene.store;
+    uint64_t newest = chaos->newest;
+    switch (random_below(&chaos->random, 8)) {
+    case 0:
+        hand_cut(store);
+        break;
+    case 1:
+        hand_send(store, slice("\1\0\0\0\0\0\0\0\4quux", 13));
+        break;
+    case 2:
+        hand_tell_lie(store, NULL, newest + 1000);
+        break;
+    case 3:
+        hand_tell_lie(store, "01ANOTHERSTORE000000000000", newest);
+        break;
+    case 4:
+        hand_broadcast(store, random_below(&chaos->random, 2) ? MINE : NULL, "delta");
+        break;
+    case 5:
+        hand_heartbeat(store, newest);
+        break;
+    default:
+        if (newest > 0) hand_tell(store, 1 + random_below(&chaos->random, newest));
+    }
+}
+
+// Takes what is there. Without waiting, so what was told a moment ago may come the next time.
+static void chaos_take(Chaos *chaos, int64_t timeout_ms)
+{
+    for (;;) {
+        Tine__V1__Event *event = NULL;
+        CHECK_EQ(tine_watch_next(chaos->scene.watch, timeout_ms, NULL, &event), 0);
+        if (!event) return;
+        if (event->sequence > 0) {
+            CHECK(chaos->seen_count < chaos->wanted_count);
+            CHECK_EQ(event->sequence, chaos->wanted[chaos->seen_count]);
+            chaos->seen_count++;
+        } else {
+            CHECK_STR(event->type, "delta");
+        }
+        tine__v1__event__free_unpacked(event, NULL);
+        if (chaos->seen_count == chaos->wanted_count) timeout_ms = 0;
+    }
+}
+
+static void watch_chaos(const char *session)
+{
+    Chaos *chaos = calloc(1, sizeof(Chaos));
+    CHECK(chaos != NULL);
+    random_seed(&chaos->random, test_seed());
+    chaos->session = session;
+    chaos->scene = scene_begin((TineWatchOptions){.session_id = session});
+    for (size_t i = 0; i < test_scaled(CHAOS_STEPS); i++) {
+        uint64_t choice = random_below(&chaos->random, 32);
+        if (choice < 24) {
+            chaos_keep(chaos);
+        } else if (choice < 26) {
+            chaos_disturb(chaos);
+        } else {
+            chaos_take(chaos, 0);
+        }
+    }
+    while (chaos->seen_count < chaos->wanted_count) {
+        hand_heartbeat(chaos->scene.store, chaos->newest);
+        chaos_take(chaos, 100);
+    }
+    scene_end(&chaos->scene);
+    free(chaos);
+}
+
+TEST(over_a_random_bus_nothing_is_missing_and_nothing_comes_twice)
+{
+    watch_chaos(NULL);
+}
+
+TEST(over_a_random_bus_no_event_of_a_session_is_missing_or_comes_twice)
+{
+    watch_chaos(MINE);
 }
 
 TEST(a_child_of_fork_watches_on_its_own)
