@@ -30,7 +30,7 @@ enum {
     FIRST_MESSAGE_MS_MAX = 100, // then a watch begins without it
     MESSAGES_LATE_MAX = 1000,   // of the bus, taken when the time is up
     UNSURE_MS_MIN = 5,          // between the listings until the first message …
-    UNSURE_MS_MAX = 200,        // … twice as long each time
+    UNSURE_MS_MAX = 160,        // … twice as long each time
     SUBSCRIBE_MS_MAX = 30 * 1000,
 };
 
