@@ -110,7 +110,7 @@ static void unlimit_files(Disk *disk)
     set_file_limit(disk, disk->hard);
 }
 
-TEST(a_limit_of_file_sizes_refuses_writers_only_and_only_as_long_as_it_is_there)
+TEST(a_limit_of_file_sizes_refuses_writers_only_while_it_is_there)
 {
     static Disk disk;
     struct rlimit limit;
