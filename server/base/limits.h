@@ -84,6 +84,7 @@ enum {
     CLIENT_UNSENT_MAX = 128,  // replies of one connection that wait for it to read …
     CLIENT_UNSENT_BYTES_MAX = 64 * 1024 * 1024, // … and their bytes; past either it is closed
     UNSENT_BYTES_MAX = 512 * 1024 * 1024,       // of all together: past it, who has several
+    CLIENT_UNSENT_BYTES_READY = 1024 * 1024,    // past it, its requests wait until it has read
     CONTEXTS_READY = 64,                        // receive at the same time
     CONTEXTS_MAX = 4096,                        // requests in hand, over all connections
     CALLS_KEPT_MAX = 8,                         // with their memory, when nobody needs them

@@ -18,7 +18,10 @@ struct Client {
     size_t running, refused, unsent;
     size_t unsent_bytes;
     uint64_t taken;
-    Client *next; // in its bucket
+    ClientTurn *waiting, **waiting_end; // oldest first; they count as running
+    bool is_ready;                      // is in the list of those
+    Client *next;                       // in its bucket
+    Client *next_ready;
 };
 
 struct Clients {
@@ -27,6 +30,7 @@ struct Clients {
     size_t count;
     size_t unsent_bytes; // of all
     Client *buckets[BUCKETS];
+    Client *ready, **ready_end; // somebody's turn may have come
 };
 
 Error clients_open(size_t count_max, Clients **out)
@@ -34,6 +38,7 @@ Error clients_open(size_t count_max, Clients **out)
     Clients *clients = calloc(1, sizeof(Clients));
     if (!clients) return ERROR_OUT_OF_MEMORY;
     clients->count_max = count_max;
+    clients->ready_end = &clients->ready;
     pthread_mutex_init(&clients->mutex, NULL);
     *out = clients;
     return ERROR_NONE;
@@ -53,11 +58,12 @@ void clients_close(Clients *clients)
     free(clients);
 }
 
-static Client **link_of(Clients *clients, uint32_t pipe_id)
+// Of a connection that is open; NULL: there is none.
+static Client *find(Clients *clients, uint32_t pipe_id)
 {
-    Client **link = &clients->buckets[pipe_id % BUCKETS];
-    while (*link && (*link)->pipe_id != pipe_id) link = &(*link)->next;
-    return link;
+    Client *client = clients->buckets[pipe_id % BUCKETS];
+    while (client && (client->pipe_id != pipe_id || !client->is_connected)) client = client->next;
+    return client;
 }
 
 bool clients_add(Clients *clients, uint32_t pipe_id, bool needs_token)
@@ -67,6 +73,7 @@ bool clients_add(Clients *clients, uint32_t pipe_id, bool needs_token)
     client->pipe_id = pipe_id;
     client->needs_token = needs_token;
     client->is_connected = true;
+    client->waiting_end = &client->waiting;
     pthread_mutex_lock(&clients->mutex);
     Client **link = &clients->buckets[pipe_id % BUCKETS];
     bool is_added = clients->count < clients->count_max;
@@ -80,24 +87,24 @@ bool clients_add(Clients *clients, uint32_t pipe_id, bool needs_token)
     return is_added;
 }
 
-// Frees an entry that nothing refers to any more. Those of connections that are gone are in no
-// bucket.
-static void release(Client *client)
+// Frees an entry that nothing refers to any more.
+static void release(Clients *clients, Client *client)
 {
     if (client->is_connected || client->running + client->refused + client->unsent > 0) return;
+    Client **link = &clients->buckets[client->pipe_id % BUCKETS];
+    while (*link != client) link = &(*link)->next;
+    *link = client->next;
     free(client);
 }
 
 void clients_remove(Clients *clients, uint32_t pipe_id)
 {
     pthread_mutex_lock(&clients->mutex);
-    Client **link = link_of(clients, pipe_id);
-    Client *client = *link;
+    Client *client = find(clients, pipe_id);
     if (client) {
-        *link = client->next;
         client->is_connected = false;
         clients->count--;
-        release(client);
+        release(clients, client);
     }
     pthread_mutex_unlock(&clients->mutex);
 }
@@ -113,7 +120,7 @@ size_t clients_count(Clients *clients)
 Client *clients_request(Clients *clients, uint32_t pipe_id, bool *out_may_run)
 {
     pthread_mutex_lock(&clients->mutex);
-    Client *client = *link_of(clients, pipe_id);
+    Client *client = find(clients, pipe_id);
     if (client) {
         *out_may_run = client->running < CLIENT_REQUESTS_MAX;
         if (*out_may_run) {
@@ -124,6 +131,50 @@ Client *clients_request(Clients *clients, uint32_t pipe_id, bool *out_may_run)
     }
     pthread_mutex_unlock(&clients->mutex);
     return client;
+}
+
+bool client_waits(Clients *clients, Client *client, ClientTurn *turn)
+{
+    pthread_mutex_lock(&clients->mutex);
+    bool waits = client->unsent_bytes > CLIENT_UNSENT_BYTES_READY;
+    if (waits) {
+        turn->next = NULL;
+        *client->waiting_end = turn;
+        client->waiting_end = &turn->next;
+    }
+    pthread_mutex_unlock(&clients->mutex);
+    return waits;
+}
+
+// Lists the client if one of its requests may run. Later than at the next reply that is sent nobody
+// needs to look: who waits, waits for one.
+static void list_ready(Clients *clients, Client *client)
+{
+    if (!client->waiting || client->is_ready) return;
+    if (client->is_connected && client->unsent_bytes > CLIENT_UNSENT_BYTES_READY) return;
+    client->is_ready = true;
+    client->next_ready = NULL;
+    *clients->ready_end = client;
+    clients->ready_end = &client->next_ready;
+}
+
+ClientTurn *clients_next(Clients *clients, bool *out_is_connected)
+{
+    ClientTurn *turn = NULL;
+    pthread_mutex_lock(&clients->mutex);
+    Client *client = clients->ready;
+    if (client) {
+        clients->ready = client->next_ready;
+        if (!clients->ready) clients->ready_end = &clients->ready;
+        client->is_ready = false;
+        turn = client->waiting;
+        client->waiting = turn->next;
+        if (!client->waiting) client->waiting_end = &client->waiting;
+        *out_is_connected = client->is_connected;
+        list_ready(clients, client); // behind the others
+    }
+    pthread_mutex_unlock(&clients->mutex);
+    return turn;
 }
 
 bool client_needs_token(const Client *client)
@@ -150,21 +201,24 @@ bool client_answered(Clients *clients, Client *client, bool was_running, size_t 
     return is_fine;
 }
 
-void client_sent(Clients *clients, Client *client, size_t reply_bytes, bool is_taken)
+bool client_sent(Clients *clients, Client *client, size_t reply_bytes, bool is_taken)
 {
     pthread_mutex_lock(&clients->mutex);
     if (is_taken) client->taken++;
     client->unsent--;
     client->unsent_bytes -= reply_bytes;
     clients->unsent_bytes -= reply_bytes;
-    release(client);
+    list_ready(clients, client);
+    release(clients, client);
+    bool has_ready = clients->ready != NULL;
     pthread_mutex_unlock(&clients->mutex);
+    return has_ready;
 }
 
 uint64_t clients_taken(Clients *clients, uint32_t pipe_id)
 {
     pthread_mutex_lock(&clients->mutex);
-    const Client *client = *link_of(clients, pipe_id);
+    const Client *client = find(clients, pipe_id);
     uint64_t taken = client ? client->taken : 0;
     pthread_mutex_unlock(&clients->mutex);
     return taken;

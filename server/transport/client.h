@@ -5,6 +5,9 @@
 // on until the socket has taken it: a client that lets too many of them wait is cut off. The two
 // are counted apart because a client may have read its reply, and sent its next request, before
 // the socket tells us so.
+//
+// While CLIENT_UNSENT_BYTES_READY are unsent the connection's further requests wait for their turn:
+// who does not read costs no more work and memory than that, however much it asks for.
 
 #pragma once
 
@@ -31,6 +34,18 @@ size_t clients_count(Clients *clients);
 // the connection is gone. `*out_may_run` false: too many of its requests are running already.
 Client *clients_request(Clients *clients, uint32_t pipe_id, bool *out_may_run);
 
+// A request that waits for its turn: a part of what the caller keeps of it.
+typedef struct ClientTurn {
+    struct ClientTurn *next;
+} ClientTurn;
+
+// True: the request must wait until clients_next gives `turn` back. Its client stays until then.
+MUST_USE bool client_waits(Clients *clients, Client *client, ClientTurn *turn);
+
+// A request, of any connection, whose turn has come; NULL: none. `*out_is_connected` false: its
+// connection is gone.
+ClientTurn *clients_next(Clients *clients, bool *out_is_connected);
+
 bool client_needs_token(const Client *client);
 
 // The reply is about to be handed to the socket. `was_running` is what `*out_may_run` said. False:
@@ -38,8 +53,8 @@ bool client_needs_token(const Client *client);
 MUST_USE bool client_answered(Clients *clients, Client *client, bool was_running,
                               size_t reply_bytes);
 
-// The socket has taken the reply, or failed to.
-void client_sent(Clients *clients, Client *client, size_t reply_bytes, bool is_taken);
+// The socket has taken the reply, or failed to. True: clients_next has something to give.
+MUST_USE bool client_sent(Clients *clients, Client *client, size_t reply_bytes, bool is_taken);
 
 // How many replies it has taken for a connection; 0 for one that is none, or gone.
 uint64_t clients_taken(Clients *clients, uint32_t pipe_id);

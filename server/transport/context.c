@@ -1,7 +1,7 @@
 // Contexts. Each is a machine of three states: it receives (a receive is pending on it), it is in
-// hand (its call runs, is queued or waits), it sends. The state changes in callbacks of NNG and in
-// the call's on_done; whoever causes a change touches the context no more, for the next state may
-// already have begun, or ended, on another thread.
+// hand (its request waits for its turn, or its call runs, is queued or waits), it sends. The state
+// changes in callbacks of NNG and in the call's on_done; whoever causes a change touches the
+// context no more, for the next state may already have begun, or ended, on another thread.
 //
 // No context may be inside a call of NNG's when the socket is closed: NNG frees a context that was
 // closed meanwhile after it has told the closing thread that all are gone.
@@ -27,6 +27,7 @@ enum { INSIDE_STOPPED = 1, INSIDE_ONE = 2 };
 typedef struct Context Context;
 
 struct Context {
+    ClientTurn turn; // the first: what comes from clients_next is its context
     Contexts *contexts;
     nng_ctx ctx;
     nng_aio *receive, *send; // owned
@@ -61,6 +62,7 @@ struct Contexts {
 static Context *context_open(Contexts *contexts);
 static void context_receive(Context *context);
 static void on_received(void *argument);
+static void call_submit(Context *context);
 static void on_answered(Call *call);
 static void on_sent(void *argument);
 
@@ -385,9 +387,47 @@ static void on_received(void *argument)
     } else if (is_refused) {
         dispatch_finish(call, call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down"));
         on_answered(call);
-    } else {
-        engine_submit(contexts->options.engine, call);
+    } else if (!client_waits(contexts->options.clients, context->client, &context->turn)) {
+        call_submit(context);
     }
+}
+
+// Reads run right here: the server does not close while one does.
+static void call_submit(Context *context)
+{
+    Contexts *contexts = context->contexts;
+    Call *call = context->call;
+    if (enter(contexts)) {
+        engine_submit(contexts->options.engine, call);
+        leave(contexts);
+    } else {
+        dispatch_finish(call, call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down"));
+        on_answered(call);
+    }
+}
+
+// A reply is out, or never will be. Then it may be the turn of requests that waited for it. Once
+// the server closes they have none: it frees them.
+static void reply_done(Context *context, bool is_taken)
+{
+    static _Thread_local bool is_running; // a call that ends at once comes back here
+    Contexts *contexts = context->contexts;
+    Clients *clients = contexts->options.clients;
+    bool has_next = client_sent(clients, context->client, context->reply_bytes, is_taken);
+    if (!has_next || is_running || !enter(contexts)) return;
+    is_running = true;
+    bool is_connected;
+    for (ClientTurn *turn; (turn = clients_next(clients, &is_connected)) != NULL;) {
+        Call *call = ((Context *)turn)->call;
+        if (is_connected) {
+            engine_submit(contexts->options.engine, call);
+        } else {
+            dispatch_finish(call, call_fail(call, ERROR_UNAVAILABLE, "the client is gone"));
+            on_answered(call);
+        }
+    }
+    is_running = false;
+    leave(contexts);
 }
 
 // Makes the reply's message and lets the request's go. NULL: no memory.
@@ -422,7 +462,7 @@ static void on_answered(Call *call)
             log_cut_off(context);
             nng_msg_free(reply);
         }
-        client_sent(clients, context->client, context->reply_bytes, /* is_taken= */ false);
+        reply_done(context, /* is_taken= */ false);
         context_drop(context, /* closes_pipe= */ true);
         return;
     }
@@ -435,7 +475,7 @@ static void on_answered(Call *call)
         leave(contexts);
     } else {
         nng_msg_free(reply);
-        client_sent(clients, context->client, context->reply_bytes, /* is_taken= */ false);
+        reply_done(context, /* is_taken= */ false);
         context_again(context);
     }
 }
@@ -452,8 +492,9 @@ static void on_sent(void *argument)
         // Its replies wait for it to read the ones before: it would hold contexts for ever.
         log_cut_off(context);
         (void)nng_pipe_close(context->pipe);
+        // Now, not when NNG tells of it: none of its requests has a turn any more.
+        clients_remove(context->contexts->options.clients, (uint32_t)nng_pipe_id(context->pipe));
     }
-    client_sent(context->contexts->options.clients, context->client, context->reply_bytes,
-                /* is_taken= */ !failed);
+    reply_done(context, /* is_taken= */ !failed);
     context_again(context);
 }

@@ -81,6 +81,13 @@ static void scene_close(Scene *scene)
     server_close(&scene->server);
 }
 
+static uint64_t replies_of(Scene *scene, size_t method)
+{
+    MethodCounts counts;
+    engine_method_counts(scene->server.engine, method, &counts);
+    return counts.calls;
+}
+
 TEST(peers_that_connect_and_hang_up)
 {
     CLEANUP(scene_close) Scene scene;
@@ -230,6 +237,35 @@ TEST(a_length_without_end_ends_its_connection)
         sp_close(&sp);
         scene_serve(&scene, i);
     }
+}
+
+// Its 64 large replies are made as it reads them: the requests wait, and none is lost.
+TEST(who_does_not_read_costs_no_more_work_than_its_first_replies)
+{
+    enum { MADE_MAX = 16 }; // 1 MiB of them, and what runs on each thread meanwhile
+    CLEANUP(scene_close) Scene scene;
+    scene_open(&scene);
+    Slice request = request_get_message(scene.large);
+    uint64_t replies_before = replies_of(&scene, METHOD_GET_MESSAGE);
+    TransportStats stats;
+    transport_stats(scene.server.transport, &stats);
+    Sp lazy = sp_open(scene.server.path);
+    for (uint32_t i = 0; i < CLIENT_REQUESTS_MAX; i++)
+        CHECK(sp_send(lazy, i, request));
+    wait_for_requests(&scene.server, stats.requests + CLIENT_REQUESTS_MAX);
+    check_served(scene.good);
+    CHECK(replies_of(&scene, METHOD_GET_MESSAGE) <= replies_before + MADE_MAX);
+    for (uint32_t i = 0; i < CLIENT_REQUESTS_MAX; i++) {
+        uint32_t id;
+        Slice reply;
+        CHECK(sp_receive(lazy, &id, &reply));
+        CHECK_EQ(reply_code(reply), 0);
+        CHECK(reply.size > LARGE_TEXT_BYTES);
+        sp_free(&reply);
+    }
+    CHECK_EQ(replies_of(&scene, METHOD_GET_MESSAGE), replies_before + CLIENT_REQUESTS_MAX);
+    sp_close(&lazy);
+    request_free(&request);
 }
 
 TEST(a_length_that_is_never_filled_costs_its_connection_only)
