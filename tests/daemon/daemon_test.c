@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -216,6 +217,70 @@ TEST(over_tcp_it_asks_for_the_token_in_the_file)
     call_expect(sp, request_health(), STATUS_UNAUTHENTICATED);
     call_expect(sp, request_with_token(request_health(), TOKEN), STATUS_OK);
     sp_close(&sp);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), 0);
+}
+
+TEST(a_port_that_is_taken_is_one_clear_line)
+{
+    char path[256], url[64], data[256], socket[256];
+    snprintf(path, sizeof(path), "%s/token", test_dir());
+    snprintf(data, sizeof(data), "%s/other", test_dir());
+    snprintf(socket, sizeof(socket), "%s/o", test_dir());
+    snprintf(url, sizeof(url), "tcp://127.0.0.1:%d", 32000 + getpid() % 700);
+    int file = open(path, O_WRONLY | O_CREAT, 0600);
+    CHECK(file >= 0);
+    CHECK_EQ(write(file, "0123456789abcdef", 16), 16);
+    close(file);
+    CLEANUP(tined_close) Tined tined;
+    tined_place(&tined, "t");
+    tined_start(&tined, (const char *[]){"--listen", url, "--token-file", path, NULL});
+    Run run;
+    tined_run(&run, (const char *[]){"--data", data, "--socket", socket, "--listen", url,
+                                     "--token-file", path, "--log-level", "off", NULL}, NULL);
+    CHECK_EQ(run.code, EXIT_CODE_IN_USE);
+    CHECK(strstr(run.errors, url) != NULL);
+    CHECK_EQ(text_line_count(run.errors), 1);
+    CHECK(!file_exists(socket));
+    CHECK_EQ(tined_stop(&tined, SIGTERM), 0);
+}
+
+// Whether a connection is served, not closed.
+static bool is_served(Sp sp)
+{
+    Slice request = request_health(), reply;
+    uint32_t id;
+    bool is_answered = sp_send(sp, 1, request) && sp_receive(sp, &id, &reply);
+    if (is_answered) sp_free(&reply);
+    request_free(&request);
+    return is_answered;
+}
+
+TEST(with_few_descriptors_it_serves_as_many_as_it_can_and_turns_others_away)
+{
+    enum { DESCRIPTORS = 160, CLIENTS = 130 };
+    struct rlimit limit = {.rlim_cur = DESCRIPTORS, .rlim_max = DESCRIPTORS};
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0); // its own and ours
+    CLEANUP(tined_close) Tined tined;
+    tined_place(&tined, "t");
+    tined_start(&tined, NULL);
+    Sp clients[CLIENTS];
+    size_t served = 0;
+    for (size_t i = 0; i < CLIENTS; i++) {
+        clients[i] = sp_open(tined.socket);
+        if (!is_served(clients[i])) continue;
+        CHECK_EQ(served, i); // no one behind the first that is turned away
+        served++;
+    }
+    CHECK(served > DESCRIPTORS / 2 && served < CLIENTS);
+    check_served(clients[0]);
+    for (size_t i = 0; i < CLIENTS; i++)
+        sp_close(&clients[i]);
+    bool is_late_served;
+    do {
+        Sp late = sp_open(tined.socket);
+        is_late_served = is_served(late);
+        sp_close(&late);
+    } while (!is_late_served);
     CHECK_EQ(tined_stop(&tined, SIGTERM), 0);
 }
 

@@ -16,7 +16,7 @@
 enum {
     SMALL_TEXT_BYTES = 100,
     LARGE_TEXT_BYTES = 300 * 1024,
-    SERVED_EVERY = 50, // hostile peers between two calls of the good client
+    SERVED_EVERY = 10, // hostile peers between two calls of the good client
     MEMORY_SLACK_BYTES = 8 * 1024 * 1024,
 };
 
