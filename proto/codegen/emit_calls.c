@@ -13,8 +13,8 @@ void emit_calls_header(const Model *model, FILE *out)
     fputs(
         "\n// One function a call. Each returns the gRPC code, 0 when all went well; then\n"
         "// `*out_response` is the caller's, who frees it with protobuf_c_message_free_unpacked.\n"
-        "// Otherwise it is left as it was. `request` and `options` (may be NULL) are borrowed until\n"
-        "// the call returns.\n\n"
+        "// Otherwise it is left as it was. `request` and `options` (may be NULL) are borrowed\n"
+        "// until the call returns.\n\n"
         "#pragma once\n\n"
         "#include \"tine.h\"\n\n",
         out);

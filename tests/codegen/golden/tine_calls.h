@@ -2,8 +2,8 @@
 
 // One function a call. Each returns the gRPC code, 0 when all went well; then
 // `*out_response` is the caller's, who frees it with protobuf_c_message_free_unpacked.
-// Otherwise it is left as it was. `request` and `options` (may be NULL) are borrowed until
-// the call returns.
+// Otherwise it is left as it was. `request` and `options` (may be NULL) are borrowed
+// until the call returns.
 
 #pragma once
 
