@@ -306,9 +306,9 @@ TEST(a_bus_of_another_store_is_left)
     hand_tell_lie(scene.store, "01ANOTHERSTORE000000000000", 1);
     while (hand_subscribers(scene.store) == 1) // left, and tried again
         next_is_none(scene.watch, 1);
-    hand_keep(scene.store, NULL, "true");
+    hand_keep_and_tell(scene.store, NULL, "true");
     next_is(scene.watch, 1, "true");
-    hand_keep(scene.store, NULL, "true");
+    hand_keep_and_tell(scene.store, NULL, "true");
     next_is(scene.watch, 2, "true");
 }
 
@@ -318,7 +318,7 @@ TEST(a_bus_that_tells_of_what_the_store_does_not_have_is_left)
     hand_tell_lie(scene.store, NULL, 1000);
     while (hand_subscribers(scene.store) == 1)
         next_is_none(scene.watch, 1);
-    hand_keep(scene.store, NULL, "true");
+    hand_keep_and_tell(scene.store, NULL, "true");
     next_is(scene.watch, 1, "true");
     CHECK_EQ(tine_watch_sequence(scene.watch), 1);
 }
