@@ -253,6 +253,7 @@ static bool is_idle_too_long(Daemon *daemon)
         daemon->quiet_ticks = 0;
     } else if (daemon->quiet_ticks < QUIET_TICKS_TRIMMED) {
         transport_trim(daemon->transport);
+        kv_trim(store_kv(engine_store(daemon->engine)));
         malloc_trim(0);
         daemon->quiet_ticks++;
     }

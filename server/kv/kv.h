@@ -151,5 +151,9 @@ typedef struct KvStats {
 
 MUST_USE Error kv_stats(Kv *kv, KvStats *out_stats);
 
+// Takes the file's pages out of this process's memory; they come back as they are read. At any
+// time, also while others read.
+void kv_trim(Kv *kv);
+
 // Clears the slots of readers that died; returns how many.
 unsigned kv_clear_dead_readers(Kv *kv);

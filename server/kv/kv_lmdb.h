@@ -1,4 +1,4 @@
-// What the two files of the LMDB engine share. Nothing else may include this: it drags in lmdb.h.
+// What the files of the LMDB engine share. Nothing else may include this: it drags in lmdb.h.
 
 #pragma once
 

@@ -321,3 +321,51 @@ TEST(stats_tell_rows_bytes_and_readers)
     CHECK_EQ(stats.readers_max, READERS_MAX);
     CHECK_EQ(stats.oldest_reader_txn, stats.last_txn);
 }
+
+// Kibibytes of files that this process has mapped and touched.
+static long file_kib(void)
+{
+    char line[128];
+    long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    CHECK(status != NULL);
+    while (fgets(line, sizeof(line), status))
+        (void)sscanf(line, "RssFile: %ld", &kib);
+    fclose(status);
+    return kib;
+}
+
+static size_t count_rows(KvTxn *txn)
+{
+    CLEANUP(kv_cursor_closep) KvCursor *cursor = cursor_ok(txn, LETTERS);
+    size_t count = 0;
+    for (const char *key = seek(cursor, "k"); strcmp(key, "-") != 0; key = next(cursor))
+        count++;
+    return count;
+}
+
+TEST(trim_gives_memory_back_and_what_is_borrowed_stays)
+{
+    enum { ROWS = 4000, VALUE_BYTES = 1000, GIVEN_BACK_KIB = 2000 };
+    CLEANUP(fixture_close) Fixture f = fixture_open();
+    KvTxn *txn = begin_ok(f.kv, /* is_write= */ true);
+    char key[16], value[VALUE_BYTES + 1];
+    memset(value, 'v', VALUE_BYTES);
+    value[VALUE_BYTES] = '\0';
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(key, sizeof(key), "k%d", i);
+        put_ok(txn, key, value);
+    }
+    CHECK_EQ(kv_commit(&txn), ERROR_NONE);
+
+    CLEANUP(kv_abortp) KvTxn *reader = begin_ok(f.kv, /* is_write= */ false);
+    CHECK_EQ(count_rows(reader), ROWS);
+    Slice borrowed;
+    bool found;
+    CHECK_EQ(kv_get(reader, LETTERS, slice_of("k7"), &found, &borrowed), ERROR_NONE);
+    long before_kib = file_kib();
+    kv_trim(f.kv);
+    CHECK(file_kib() < before_kib - GIVEN_BACK_KIB);
+    CHECK(borrowed.size == VALUE_BYTES && memcmp(borrowed.bytes, value, VALUE_BYTES) == 0);
+    CHECK_EQ(count_rows(reader), ROWS);
+}
