@@ -106,6 +106,21 @@ static void alone(const Options *options, Scene *scene, bool has_operation_ids)
     buffer_free(&plain);
 }
 
+// Requests and batches of the writer of tined since its start.
+static StatsResponse *stats_of(Tine *tine)
+{
+    StatsRequest request = STATS_REQUEST__INIT;
+    StatsResponse *stats;
+    require(tine_stats(tine, NULL, &request, &stats) == 0, "Stats failed");
+    return stats;
+}
+
+static double appends_a_commit(const StatsResponse *before, const StatsResponse *after)
+{
+    return (double)(after->batched_requests - before->batched_requests) /
+           (double)(after->batches - before->batches);
+}
+
 static void together(const Options *options, Scene *scene)
 {
     enum { ROUNDS = 9 };
@@ -116,6 +131,8 @@ static void together(const Options *options, Scene *scene)
     ProcessUsage before, after;
     (void)fleet_run_libtine(fleet, 1); // connects
     double cpu_ms = 0, switches = 0;
+    Tine *tine = tine_of(&scene->tined, "ipc");
+    StatsResponse *stats_before = stats_of(tine);
     for (int round = 0; round < ROUNDS; round++) {
         engine[round] = writers_run(writers, scene->engine.engine, count);
         process_usage(scene->tined.pid, &before);
@@ -133,8 +150,14 @@ static void together(const Options *options, Scene *scene)
     report_ratio_at_least("64 clients, a thread and a libtine each / the engine alone",
                           libtine_rate / engine_rate, 0.6, "%.0f / %.0f appends a second",
                           libtine_rate, engine_rate);
-    report_note("in tined, driven by 4: %.1f context switches, %.1f us of processor time an append",
-                switches / calls, cpu_ms * 1000 / calls);
+    StatsResponse *stats_after = stats_of(tine);
+    report_note("in tined, driven by 4: %.1f context switches, %.1f us of processor time an append; "
+                "both: %.1f appends a commit",
+                switches / calls, cpu_ms * 1000 / calls,
+                appends_a_commit(stats_before, stats_after));
+    protobuf_c_message_free_unpacked(&stats_before->base, NULL);
+    protobuf_c_message_free_unpacked(&stats_after->base, NULL);
+    tine_close(tine);
     fleet_close(fleet);
     writers_close(writers);
 }

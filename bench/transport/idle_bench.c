@@ -7,7 +7,7 @@
 #include "rows.h"
 
 enum {
-    TRIM_SECONDS = 32, // two of its ticks: then it has given memory back
+    TRIM_SECONDS = 50, // three of its ticks: then it has given memory back
     WATCH_SECONDS = 60,
     HISTORY_MESSAGES = 600,
     TEXT_BYTES = 1024,
