@@ -151,9 +151,9 @@ static void together(const Options *options, Scene *scene)
                           libtine_rate / engine_rate, 0.6, "%.0f / %.0f appends a second",
                           libtine_rate, engine_rate);
     StatsResponse *stats_after = stats_of(tine);
-    report_note("in tined, driven by 4: %.1f context switches, %.1f us of processor time an append; "
-                "both: %.1f appends a commit",
-                switches / calls, cpu_ms * 1000 / calls,
+    report_note("in tined, driven by 4: %.1f context switches, %.1f us of processor time an append",
+                switches / calls, cpu_ms * 1000 / calls);
+    report_note("in tined, both: %.1f appends a commit",
                 appends_a_commit(stats_before, stats_after));
     protobuf_c_message_free_unpacked(&stats_before->base, NULL);
     protobuf_c_message_free_unpacked(&stats_after->base, NULL);
