@@ -1,0 +1,188 @@
+// One run: the options that all commands have, then the command.
+
+#include "cli.h"
+
+#include <locale.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "help.h"
+#include "options.h"
+#include "pager.h"
+#include "text.h"
+
+enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 20, WIDTH_MAX = 1000, LINE_BYTES_MAX = 2048 };
+
+static int read_globals(Cli *cli);
+
+// Only the character set of the locale is taken over: numbers stay as scripts expect them. Without
+// one, text is UTF-8 all the same.
+static void set_locale(void)
+{
+    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) (void)setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+static int check_counts(const Cli *cli, int argument_count)
+{
+    const Command *command = cli->command;
+    if (argument_count < command->argument_count_min) {
+        return cli_usage(cli, "it needs: %s", command->arguments);
+    }
+    if (command->argument_count_max == COMMAND_ANY_COUNT ||
+        argument_count <= command->argument_count_max) {
+        return EXIT_OK;
+    }
+    if (!*command->arguments) return cli_usage(cli, "it takes no arguments");
+    return cli_usage(cli, "there are too many arguments; it takes: %s", command->arguments);
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    int count;
+    char **rest;
+    int code = options_read(cli, argument_count, arguments, &count, &rest);
+    if (!code) code = read_globals(cli);
+    if (code) return code;
+    if (option_is_given(cli, "help")) return help_print(cli, cli->command);
+    if (option_is_given(cli, "version") && !cli->command) cli->command = command_find("version");
+    if (!cli->command) return help_print(cli, NULL);
+    code = check_counts(cli, count);
+    return code ? code : cli->command->run(cli, count, rest);
+}
+
+int cli_run(int argument_count, char **arguments)
+{
+    static Cli cli;
+    cli.call = (TineCallOptions){.out_status = &cli.status};
+    set_locale();
+    int code = run(&cli, argument_count, arguments);
+    tine_close(cli.tine);
+    // What could not be written is a failure too: a full disk, say.
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_OK) {
+        code = cli_say(EXIT_FAILED, "the output could not be written: %m");
+    }
+    pager_end();
+    return code;
+}
+
+static void read_terminal(Cli *cli)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS"), *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
+    cli->is_terminal = isatty(STDOUT_FILENO);
+    cli->width = WIDTH_DEFAULT;
+    if (cli->is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        cli->width = size.ws_col;
+    } else if (columns && atoi(columns) > 0) {
+        cli->width = atoi(columns);
+    }
+    if (cli->width < WIDTH_MIN) cli->width = WIDTH_MIN;
+    if (cli->width > WIDTH_MAX) cli->width = WIDTH_MAX;
+    cli->has_colour =
+        cli->is_terminal && !(none && *none) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+// What comes first wins: --url, --socket, $TINE_URL, $TINE_SOCKET, where tined listens by itself.
+static int read_url(Cli *cli)
+{
+    const char *url = option_text(cli, "url"), *socket = NULL, *runtime = getenv("XDG_RUNTIME_DIR");
+    if (!url) socket = option_text(cli, "socket");
+    if (!url && !socket) url = getenv("TINE_URL");
+    if (!(url && *url) && !socket) socket = getenv("TINE_SOCKET");
+    if (socket && *socket && (strstr(socket, "://") || strncmp(socket, "embedded:", 9) == 0)) {
+        url = socket;
+    }
+    int size;
+    if (url && *url) {
+        size = snprintf(cli->url, sizeof(cli->url), "%s", url);
+    } else if (socket && *socket) {
+        size = snprintf(cli->url, sizeof(cli->url), "ipc://%s", socket);
+    } else if (runtime && runtime[0] == '/') {
+        size = snprintf(cli->url, sizeof(cli->url), "ipc://%s/tine/tine.sock", runtime);
+    } else {
+        size = snprintf(cli->url, sizeof(cli->url), "ipc:///tmp/tine-%lu/tine.sock",
+                        (unsigned long)geteuid());
+    }
+    if (size < 0 || (size_t)size >= sizeof(cli->url)) return cli_usage(cli, "the URL is too long");
+    return EXIT_OK;
+}
+
+static int read_globals(Cli *cli)
+{
+    static const char *const WHEN[] = {"auto", "always", "never", NULL};
+    int when = 0;
+    read_terminal(cli);
+    int code = option_choice(cli, "color", WHEN, &when);
+    if (code) return code;
+    if (when != 0) cli->has_colour = when == 1;
+    cli->is_json = option_is_given(cli, "json");
+    cli->may_start = !option_is_given(cli, "no-start");
+    cli->may_page = cli->is_terminal && !cli->is_json && !option_is_given(cli, "no-pager");
+    return read_url(cli);
+}
+
+ExitCode exit_code_of(int status_code)
+{
+    switch (status_code) {
+    case STATUS_OK: return EXIT_OK;
+    case STATUS_NOT_FOUND: return EXIT_NOT_FOUND;
+    case STATUS_UNAVAILABLE:
+    case STATUS_DEADLINE_EXCEEDED: return EXIT_UNAVAILABLE;
+    default: return EXIT_FAILED;
+    }
+}
+
+// Server's words may hold what a caller wrote: they are made safe like all text.
+static void say_line(const char *line)
+{
+    fflush(stdout);
+    char *safe = text_line(line, isatty(STDERR_FILENO) ? TEXT_TERMINAL : TEXT_PLAIN, 0);
+    fprintf(stderr, "tine: %s\n", safe ? safe : "out of memory");
+    free(safe);
+}
+
+int cli_fail(const Cli *cli, const TineStatus *status)
+{
+    (void)cli;
+    say_line(status->message[0] ? status->message : status->reason);
+    return exit_code_of(status->code);
+}
+
+int cli_say(ExitCode code, const char *format, ...)
+{
+    char line[LINE_BYTES_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    say_line(line);
+    return code;
+}
+
+int cli_usage(const Cli *cli, const char *format, ...)
+{
+    char line[LINE_BYTES_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (!cli->command) return cli_say(EXIT_USAGE, "%s (see: tine help)", line);
+    const char *name = cli->command->name;
+    return cli_say(EXIT_USAGE, "%s: %s (see: tine %s --help)", name, line, name);
+}
+
+void cli_page(Cli *cli)
+{
+    if (!cli->may_page) return;
+    cli->may_page = false;
+    pager_begin();
+}
+
+void message_freep(void *pointer)
+{
+    ProtobufCMessage *message = *(ProtobufCMessage **)pointer;
+    if (message) protobuf_c_message_free_unpacked(message, NULL);
+}

@@ -1,0 +1,23 @@
+// tine help: about tine, or about one command.
+
+#include "cli.h"
+#include "help.h"
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    if (argument_count == 0) return help_print(cli, NULL);
+    const Command *command = command_find(arguments[0]);
+    if (command) return help_print(cli, command);
+    const char *nearest = command_nearest(arguments[0]);
+    return cli_say(EXIT_USAGE, "there is no command '%s'%s%s%s", arguments[0],
+                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+const Command command_help = {
+    .name = "help",
+    .arguments = "[COMMAND]",
+    .summary = "says how tine, or one of its commands, is used",
+    .examples = {"tine help", "tine help append"},
+    .argument_count_max = 1,
+    .run = run,
+};

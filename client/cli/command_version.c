@@ -1,0 +1,48 @@
+// tine version: of this program, and of the tined that it talks to.
+
+#include "cli.h"
+
+// The server's is told when one runs; asking for a version starts none.
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    (void)argument_count;
+    (void)arguments;
+    if (!option_is_given(cli, "server")) {
+        if (cli->is_json) {
+            puts("{\"version\":\"" TINE_VERSION "\"}");
+        } else {
+            puts("tine " TINE_VERSION);
+        }
+        return EXIT_OK;
+    }
+    Tine *tine;
+    int code = cli_connect(cli, &tine);
+    if (code) return code;
+    DescribeRequest request = DESCRIBE_REQUEST__INIT;
+    CLEANUP(message_freep) DescribeResponse *reply = NULL;
+    if (tine_describe(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
+    if (cli->is_json) {
+        printf("{\"version\":\"%s\",\"server_version\":\"%s\",\"api_version\":\"%s\","
+               "\"format_version\":%u,\"instance_id\":\"%s\"}\n",
+               TINE_VERSION, reply->server_version, reply->api_version, reply->format_version,
+               reply->instance_id);
+        return EXIT_OK;
+    }
+    printf("tine %s\ntined %s\napi %s\nformat %u\nstore %s\n", TINE_VERSION, reply->server_version,
+           reply->api_version, reply->format_version, reply->instance_id);
+    return EXIT_OK;
+}
+
+static const Option OPTIONS[] = {
+    {"server", 's', NULL, "of the tined too, and of its store's format"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_version = {
+    .name = "version",
+    .arguments = "",
+    .summary = "says which version this is",
+    .options = OPTIONS,
+    .examples = {"tine version", "tine version --server"},
+    .run = run,
+};

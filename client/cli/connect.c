@@ -1,0 +1,44 @@
+// Connecting: the token, a tined if none runs, and libtine.
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "start.h"
+
+static int read_token(const Cli *cli, char *out)
+{
+    const char *path = option_text(cli, "token-file");
+    if (!path) path = getenv("TINE_TOKEN_FILE");
+    if (!path || !*path) return EXIT_OK;
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return cli_say(EXIT_FAILED, "--token-file: cannot read %s: %s", path, strerror(errno));
+    }
+    size_t size = fread(out, 1, CLI_TOKEN_BYTES_MAX - 1, file);
+    fclose(file);
+    while (size > 0 && isspace((unsigned char)out[size - 1])) size--;
+    out[size] = '\0';
+    return EXIT_OK;
+}
+
+int cli_connect(Cli *cli, Tine **out_tine)
+{
+    static const char IPC[] = "ipc://";
+    if (!cli->tine) {
+        char token[CLI_TOKEN_BYTES_MAX] = "";
+        int code = read_token(cli, token);
+        if (!code && strncmp(cli->url, IPC, strlen(IPC)) == 0) {
+            code = start_tined(cli, cli->url + strlen(IPC));
+        }
+        if (code) return code;
+        TineOpenOptions options = {.token = token[0] ? token : NULL};
+        if (tine_open_with(cli->url, &options, &cli->status, &cli->tine)) {
+            return cli_fail(cli, &cli->status);
+        }
+    }
+    *out_tine = cli->tine;
+    return EXIT_OK;
+}

@@ -1,0 +1,231 @@
+// Starting tined. Whoever holds the lock looks once more whether one listens, then starts one and
+// keeps the lock until it is ready. So 20 at once start one, and 19 find it. (tined itself refuses
+// to be the second on a socket, whoever starts it.)
+
+#include "start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char IDLE_EXIT[] = "30m";
+
+enum { READY_WITHIN_MS = 60 * 1000, TINED_EXIT_IN_USE = 3, LAST_WORDS_BYTES_MAX = 4096 };
+
+typedef struct Start {
+    const char *socket_path;
+    char directory[PATH_MAX], log_path[PATH_MAX + 16], tined_path[PATH_MAX + 16];
+    int lock, log, ready; // descriptors; -1: not open
+    off_t log_bytes;      // of the log, before
+    char ready_name[32];  // of the socket `ready`, as $NOTIFY_SOCKET wants it
+} Start;
+
+static int begin(Start *start);
+static int launch(Start *start);
+
+static bool is_listening(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(address.sun_path)) return true; // libtine says what is wrong
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return true;
+    int result = connect(fd, (struct sockaddr *)&address, sizeof(address));
+    // Refused: the socket is one that a killed tined left.
+    bool is_absent = result != 0 && (errno == ENOENT || errno == ECONNREFUSED);
+    close(fd);
+    return !is_absent;
+}
+
+int start_tined(const Cli *cli, const char *socket_path)
+{
+    if (is_listening(socket_path)) return EXIT_OK;
+    if (!cli->may_start) {
+        return cli_say(EXIT_UNAVAILABLE,
+                       "no tined listens on %s; without --no-start one is started", socket_path);
+    }
+    Start start = {.socket_path = socket_path, .lock = -1, .log = -1, .ready = -1};
+    int code = begin(&start);
+    if (!code && !is_listening(socket_path)) code = launch(&start);
+    if (start.ready >= 0) close(start.ready);
+    if (start.log >= 0) close(start.log);
+    if (start.lock >= 0) close(start.lock);
+    return code;
+}
+
+// Beside this program, else in PATH.
+static int find_tined(Start *start)
+{
+    char self[PATH_MAX];
+    ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (size > 0) {
+        self[size] = '\0';
+        *strrchr(self, '/') = '\0';
+        snprintf(start->tined_path, sizeof(start->tined_path), "%s/tined", self);
+        if (access(start->tined_path, X_OK) == 0) return EXIT_OK;
+    }
+    for (const char *path = getenv("PATH"); path && *path;) {
+        size_t length = strcspn(path, ":");
+        if (length < PATH_MAX) {
+            snprintf(start->tined_path, sizeof(start->tined_path), "%.*s/tined", (int)length, path);
+            if (access(start->tined_path, X_OK) == 0) return EXIT_OK;
+        }
+        path += length + (path[length] == ':');
+    }
+    return cli_say(EXIT_UNAVAILABLE, "no tined runs, and none is installed beside tine or in PATH");
+}
+
+static int make_directories(const char *path)
+{
+    char part[PATH_MAX];
+    for (size_t i = 1; i <= strlen(path); i++) {
+        if (path[i] != '/' && path[i] != '\0') continue;
+        snprintf(part, sizeof(part), "%.*s", (int)i, path);
+        if (mkdir(part, 0700) != 0 && errno != EEXIST) return -1;
+    }
+    return 0;
+}
+
+static int find_directory(Start *start)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int size;
+    if (state && state[0] == '/') {
+        size = snprintf(start->directory, PATH_MAX, "%s/tine", state);
+    } else if (home && home[0] == '/') {
+        size = snprintf(start->directory, PATH_MAX, "%s/.local/state/tine", home);
+    } else {
+        return cli_say(EXIT_UNAVAILABLE, "no tined runs, and without $HOME or $XDG_STATE_HOME "
+                                         "there is no place for its log; start one: tined");
+    }
+    if (size >= PATH_MAX || make_directories(start->directory) != 0) {
+        return cli_say(EXIT_UNAVAILABLE, "no tined runs, and %s for its log cannot be made: %s",
+                       start->directory, strerror(errno));
+    }
+    return EXIT_OK;
+}
+
+// Opens the log and takes the lock; waits for the one who has it.
+static int begin(Start *start)
+{
+    int code = find_tined(start);
+    if (!code) code = find_directory(start);
+    if (code) return code;
+    char lock_path[PATH_MAX + 16];
+    snprintf(lock_path, sizeof(lock_path), "%s/start.lock", start->directory);
+    snprintf(start->log_path, sizeof(start->log_path), "%s/tined.log", start->directory);
+    start->lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    start->log = open(start->log_path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOCTTY, 0600);
+    if (start->lock < 0 || start->log < 0) {
+        return cli_say(EXIT_UNAVAILABLE, "no tined runs, and in %s no file can be written: %s",
+                       start->directory, strerror(errno));
+    }
+    while (flock(start->lock, LOCK_EX) != 0) {
+        if (errno != EINTR) return cli_say(EXIT_UNAVAILABLE, "%s: %s", lock_path, strerror(errno));
+    }
+    struct stat found;
+    start->log_bytes = fstat(start->log, &found) == 0 ? found.st_size : 0;
+    return EXIT_OK;
+}
+
+// Where tined says that it is ready, as a service would say it to systemd.
+static int open_ready(Start *start)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof(sa_family_t); // the kernel gives it an abstract name
+    start->ready = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (start->ready < 0 || bind(start->ready, (struct sockaddr *)&address, size) != 0) return -1;
+    size = sizeof(address);
+    if (getsockname(start->ready, (struct sockaddr *)&address, &size) != 0) return -1;
+    snprintf(start->ready_name, sizeof(start->ready_name), "@%.*s",
+             (int)(size - offsetof(struct sockaddr_un, sun_path) - 1), address.sun_path + 1);
+    return 0;
+}
+
+__attribute__((noreturn)) static void become_tined(const Start *start)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, STDIN_FILENO);
+    dup2(start->log, STDOUT_FILENO);
+    dup2(start->log, STDERR_FILENO);
+    // Whoever reads our output to its end must not have to wait for tined's.
+    (void)close_range(STDERR_FILENO + 1, ~0U, 0);
+    if (chdir("/") != 0) _exit(127);
+    setenv("NOTIFY_SOCKET", start->ready_name, 1);
+    execl(start->tined_path, "tined", "--socket", start->socket_path, "--idle-exit", IDLE_EXIT,
+          "--log-file", start->log_path, (char *)NULL);
+    _exit(127);
+}
+
+// What it said last, to its log, is why it ended.
+static int say_why(const Start *start)
+{
+    char text[LAST_WORDS_BYTES_MAX];
+    ssize_t size = pread(start->log, text, sizeof(text) - 1, start->log_bytes);
+    text[size > 0 ? size : 0] = '\0';
+    char *line = strstr(text, "tined: ");
+    if (!line) {
+        return cli_say(EXIT_UNAVAILABLE, "tined was started and ended; see %s", start->log_path);
+    }
+    line[strcspn(line, "\n")] = '\0';
+    return cli_say(EXIT_UNAVAILABLE, "tined does not start: %s", line + strlen("tined: "));
+}
+
+// Waits until it is ready or has ended.
+static int wait_for(const Start *start, pid_t pid)
+{
+    int process = pidfd_open(pid, 0);
+    struct pollfd wanted[] = {{.fd = start->ready, .events = POLLIN},
+                              {.fd = process, .events = POLLIN}};
+    int count;
+    do {
+        count = poll(wanted, 2, READY_WITHIN_MS);
+    } while (count < 0 && errno == EINTR);
+    if (process >= 0) close(process);
+    if (count <= 0) {
+        return cli_say(EXIT_UNAVAILABLE, "tined was started but is not ready; see %s",
+                       start->log_path);
+    }
+    if (wanted[0].revents) return EXIT_OK;
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    // Another one has the socket: it is there, or it will say itself why not.
+    if (WIFEXITED(status) && WEXITSTATUS(status) == TINED_EXIT_IN_USE &&
+        is_listening(start->socket_path)) {
+        return EXIT_OK;
+    }
+    return say_why(start);
+}
+
+static int launch(Start *start)
+{
+    if (open_ready(start) != 0) return cli_say(EXIT_UNAVAILABLE, "no socket: %s", strerror(errno));
+    char absolute[PATH_MAX];
+    if (start->socket_path[0] != '/') { // tined leaves this directory
+        char here[PATH_MAX / 2];
+        if (!getcwd(here, sizeof(here))) return cli_say(EXIT_UNAVAILABLE, "no current directory");
+        snprintf(absolute, sizeof(absolute), "%s/%s", here, start->socket_path);
+        start->socket_path = absolute;
+    }
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) return cli_say(EXIT_UNAVAILABLE, "no process for tined: %s", strerror(errno));
+    if (pid == 0) become_tined(start);
+    return wait_for(start, pid);
+}

@@ -1,0 +1,185 @@
+// Text is read one code point at a time. What is safe goes out as it is; the rest by its name.
+
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+typedef struct CodePoint {
+    uint32_t value;
+    size_t size;   // bytes it takes
+    bool is_valid; // else `value` is a byte
+} CodePoint;
+
+enum { SHOWN_BYTES_MAX = 16 };
+
+// The wire promises UTF-8, but arguments and files do not.
+static CodePoint decode(const uint8_t *bytes, size_t size)
+{
+    uint8_t first = bytes[0];
+    if (first < 0x80) return (CodePoint){first, 1, true};
+    size_t wanted = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+    if (first >= 0xf5 || wanted == 0 || wanted > size) return (CodePoint){first, 1, false};
+    static const uint32_t LEAST[] = {0, 0, 0x80, 0x800, 0x10000};
+    uint32_t value = first & (0xffu >> (wanted + 1));
+    for (size_t i = 1; i < wanted; i++) {
+        if ((bytes[i] & 0xc0) != 0x80) return (CodePoint){first, 1, false};
+        value = value << 6 | (bytes[i] & 0x3f);
+    }
+    bool is_valid =
+        value >= LEAST[wanted] && value <= 0x10ffff && !(value >= 0xd800 && value < 0xe000);
+    return is_valid ? (CodePoint){value, wanted, true} : (CodePoint){first, 1, false};
+}
+
+// Code points that act, or hide, where they are printed.
+static bool is_unsafe(uint32_t value)
+{
+    static const struct {
+        uint32_t first, last;
+    } RANGES[] = {
+        {0x00, 0x1f},       {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},
+        {0x180e, 0x180e},   {0x200b, 0x200c}, {0x200e, 0x200f}, {0x2028, 0x202e},
+        {0x2060, 0x206f},   {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe000, 0xf8ff},
+        {0xe0000, 0xe0fff},
+    };
+    for (size_t i = 0; i < sizeof(RANGES) / sizeof(*RANGES); i++) {
+        if (value >= RANGES[i].first && value <= RANGES[i].last) return true;
+    }
+    return false;
+}
+
+static size_t columns_of(uint32_t value)
+{
+    int columns = wcwidth((wchar_t)value);
+    return columns > 0 ? (size_t)columns : 0;
+}
+
+// How a code point is shown on a terminal. Returns the columns.
+static size_t show(CodePoint point, const uint8_t *bytes, char out[SHOWN_BYTES_MAX])
+{
+    int size;
+    if (!point.is_valid) {
+        size = snprintf(out, SHOWN_BYTES_MAX, "<%02X>", point.value);
+    } else if (point.value == 0x7f) {
+        size = snprintf(out, SHOWN_BYTES_MAX, "^?");
+    } else if (point.value < 0x20) {
+        size = snprintf(out, SHOWN_BYTES_MAX, "^%c", (char)(point.value + '@'));
+    } else if (is_unsafe(point.value)) {
+        size = snprintf(out, SHOWN_BYTES_MAX, "<U+%04X>", point.value);
+    } else {
+        memcpy(out, bytes, point.size);
+        out[point.size] = '\0';
+        return columns_of(point.value);
+    }
+    return (size_t)size;
+}
+
+// As a cell of a line for programs: one that can be read back.
+static size_t show_plain(CodePoint point, const uint8_t *bytes, char out[SHOWN_BYTES_MAX])
+{
+    const char *escaped = NULL;
+    switch (point.is_valid ? point.value : 'x') {
+    case '\t': escaped = "\\t"; break;
+    case '\n': escaped = "\\n"; break;
+    case '\r': escaped = "\\r"; break;
+    case '\\': escaped = "\\\\"; break;
+    default: break;
+    }
+    if (escaped) {
+        snprintf(out, SHOWN_BYTES_MAX, "%s", escaped);
+    } else {
+        memcpy(out, bytes, point.size);
+        out[point.size] = '\0';
+    }
+    return columns_of(point.value);
+}
+
+// White space of any kind is a space in a line on a terminal.
+static bool is_blank(uint32_t value)
+{
+    return value == '\n' || value == '\r' || value == '\t';
+}
+
+char *text_line(const char *text, TextUse use, size_t columns_max)
+{
+    char *line = NULL;
+    size_t line_bytes;
+    FILE *out = open_memstream(&line, &line_bytes);
+    if (!out) return NULL;
+    Slice rest = slice_of(text);
+    long before_last = 0; // where the line may be cut so that "…" has room
+    size_t columns = 0;
+    while (rest.size > 0) {
+        char shown[SHOWN_BYTES_MAX] = " ";
+        CodePoint point = decode(rest.bytes, rest.size);
+        size_t more = 1;
+        if (use == TEXT_PLAIN) {
+            more = show_plain(point, rest.bytes, shown);
+        } else if (!is_blank(point.value)) {
+            more = show(point, rest.bytes, shown);
+        }
+        if (columns_max > 0 && columns + more > columns_max) {
+            fseek(out, before_last, SEEK_SET);
+            fputs("…", out);
+            break;
+        }
+        fputs(shown, out);
+        columns += more;
+        if (columns < columns_max) before_last = ftell(out);
+        rest = slice_skip(rest, point.size);
+    }
+    long end = ftell(out);
+    if (fclose(out) != 0) {
+        free(line);
+        return NULL;
+    }
+    line[end] = '\0';
+    return line;
+}
+
+static void print_line(FILE *out, Slice line)
+{
+    size_t columns = 0;
+    while (line.size > 0) {
+        char shown[SHOWN_BYTES_MAX];
+        CodePoint point = decode(line.bytes, line.size);
+        if (columns >= TEXT_LINE_COLUMNS_MAX) {
+            fprintf(out, "… (%zu bytes more on this line; --json and pipes have all)", line.size);
+            return;
+        }
+        if (point.value == '\t') {
+            fputc('\t', out);
+            columns += 8;
+        } else {
+            columns += show(point, line.bytes, shown);
+            fputs(shown, out);
+        }
+        line = slice_skip(line, point.size);
+    }
+}
+
+void text_print_block(FILE *out, Slice text, const char *indent)
+{
+    while (text.size > 0) {
+        const uint8_t *end = memchr(text.bytes, '\n', text.size);
+        size_t size = end ? (size_t)(end - text.bytes) : text.size;
+        Slice line = {text.bytes, size};
+        if (size > 0 && line.bytes[size - 1] == '\r') line.size--;
+        fputs(line.size > 0 ? indent : "", out);
+        print_line(out, line);
+        fputc('\n', out);
+        text = slice_skip(text, size + (end ? 1 : 0));
+    }
+}
+
+size_t text_columns(const char *text)
+{
+    size_t columns = 0;
+    for (Slice rest = slice_of(text); rest.size > 0;) {
+        CodePoint point = decode(rest.bytes, rest.size);
+        columns += columns_of(point.value);
+        rest = slice_skip(rest, point.size);
+    }
+    return columns;
+}

@@ -1,0 +1,29 @@
+// Text that others wrote, made safe to be printed.
+//
+// On a terminal nothing of it may act: control characters, escape sequences, marks that turn the
+// direction of writing and characters that cannot be seen are shown by name (^[, <U+202E>). All
+// text that goes to a terminal passes here.
+
+#pragma once
+
+#include <stdio.h>
+
+#include "base/slice.h"
+
+typedef enum TextUse {
+    TEXT_PLAIN,    // a file or a pipe, as one cell: tab, line ends and backslashes are escaped
+    TEXT_TERMINAL, // a terminal
+} TextUse;
+
+enum { TEXT_LINE_COLUMNS_MAX = 4000 };
+
+// The text as one line of at most `columns_max` columns (0: no limit); a longer one ends with "…".
+// Owned by the caller. NULL when there is no memory.
+char *text_line(const char *text, TextUse use, size_t columns_max);
+
+// Prints text of many lines on a terminal, each line behind `indent`. A line of more than
+// TEXT_LINE_COLUMNS_MAX columns is cut, and says how much is missing. Ends with a line's end.
+void text_print_block(FILE *out, Slice text, const char *indent);
+
+// The columns that a line takes; of what cannot be printed, none.
+size_t text_columns(const char *text);
