@@ -30,13 +30,14 @@ int cli_connect(Cli *cli, Tine **out_tine)
     if (!cli->tine) {
         char token[CLI_TOKEN_BYTES_MAX] = "";
         int code = read_token(cli, token);
-        if (!code && strncmp(cli->url, IPC, strlen(IPC)) == 0) {
-            code = start_tined(cli, cli->url + strlen(IPC));
-        }
         if (code) return code;
         TineOpenOptions options = {.token = token[0] ? token : NULL};
         if (tine_open_with(cli->url, &options, &cli->status, &cli->tine)) {
             return cli_fail(cli, &cli->status);
+        }
+        if (strncmp(cli->url, IPC, strlen(IPC)) == 0) {
+            code = start_tined(cli, cli->url + strlen(IPC));
+            if (code) return code;
         }
     }
     *out_tine = cli->tine;

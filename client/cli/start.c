@@ -25,6 +25,7 @@ static const char IDLE_EXIT[] = "30m";
 enum { READY_WITHIN_MS = 60 * 1000, TINED_EXIT_IN_USE = 3, LAST_WORDS_BYTES_MAX = 4096 };
 
 typedef struct Start {
+    Cli *cli;
     const char *socket_path;
     char directory[PATH_MAX], log_path[PATH_MAX + 16], tined_path[PATH_MAX + 16];
     int lock, log, ready; // descriptors; -1: not open
@@ -35,30 +36,25 @@ typedef struct Start {
 static int begin(Start *start);
 static int launch(Start *start);
 
-static bool is_listening(const char *path)
+// Asked by a call: NNG takes no connection for 100 ms after one that was closed without a word.
+static bool is_listening(Cli *cli)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(address.sun_path)) return true; // libtine says what is wrong
-    memcpy(address.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return true;
-    int result = connect(fd, (struct sockaddr *)&address, sizeof(address));
-    // Refused: the socket is one that a killed tined left.
-    bool is_absent = result != 0 && (errno == ENOENT || errno == ECONNREFUSED);
-    close(fd);
-    return !is_absent;
+    TineCallOptions options = {.out_status = &cli->status, .no_retry = true};
+    HealthRequest request = HEALTH_REQUEST__INIT;
+    CLEANUP(message_freep) HealthResponse *reply = NULL;
+    return tine_health(cli->tine, &options, &request, &reply) != STATUS_UNAVAILABLE;
 }
 
-int start_tined(const Cli *cli, const char *socket_path)
+int start_tined(Cli *cli, const char *socket_path)
 {
-    if (is_listening(socket_path)) return EXIT_OK;
+    if (is_listening(cli)) return EXIT_OK;
     if (!cli->may_start) {
         return cli_say(EXIT_UNAVAILABLE,
                        "no tined listens on %s; without --no-start one is started", socket_path);
     }
-    Start start = {.socket_path = socket_path, .lock = -1, .log = -1, .ready = -1};
+    Start start = {.cli = cli, .socket_path = socket_path, .lock = -1, .log = -1, .ready = -1};
     int code = begin(&start);
-    if (!code && !is_listening(socket_path)) code = launch(&start);
+    if (!code && !is_listening(cli)) code = launch(&start);
     if (start.ready >= 0) close(start.ready);
     if (start.log >= 0) close(start.log);
     if (start.lock >= 0) close(start.lock);
@@ -207,7 +203,7 @@ static int wait_for(const Start *start, pid_t pid)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     // Another one has the socket: it is there, or it will say itself why not.
     if (WIFEXITED(status) && WEXITSTATUS(status) == TINED_EXIT_IN_USE &&
-        is_listening(start->socket_path)) {
+        is_listening(start->cli)) {
         return EXIT_OK;
     }
     return say_why(start);
