@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "help.h"
 #include "options.h"
 #include "pager.h"
@@ -185,4 +186,10 @@ void message_freep(void *pointer)
 {
     ProtobufCMessage *message = *(ProtobufCMessage **)pointer;
     if (message) protobuf_c_message_free_unpacked(message, NULL);
+}
+
+int64_t cli_now_ms(void)
+{
+    Clock clock = clock_system();
+    return clock_now_ms(&clock);
 }

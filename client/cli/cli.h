@@ -124,5 +124,8 @@ void cli_page(Cli *cli);
 // For CLEANUP: frees a message that libtine returned. `pointer` is the address of the variable.
 void message_freep(void *pointer);
 
+// The host's time.
+int64_t cli_now_ms(void);
+
 // The run itself.
 int cli_run(int argument_count, char **arguments);
