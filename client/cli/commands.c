@@ -6,11 +6,37 @@
 
 #include "nearest.h"
 
+extern const Command command_new;
+extern const Command command_ls;
+extern const Command command_show;
+extern const Command command_log;
+extern const Command command_append;
+extern const Command command_fork;
+extern const Command command_rewind;
+extern const Command command_clear;
+extern const Command command_compact;
+extern const Command command_rename;
+extern const Command command_rm;
+extern const Command command_restore;
+extern const Command command_purge;
 extern const Command command_help;
 extern const Command command_ping;
 extern const Command command_version;
 
 const Command *const COMMANDS[] = {
+    &command_new,
+    &command_ls,
+    &command_show,
+    &command_log,
+    &command_append,
+    &command_fork,
+    &command_rewind,
+    &command_clear,
+    &command_compact,
+    &command_rename,
+    &command_rm,
+    &command_restore,
+    &command_purge,
     &command_ping,
     &command_version,
     &command_help,

@@ -24,21 +24,29 @@ static int read_token(const Cli *cli, char *out)
     return EXIT_OK;
 }
 
+int connect_open(Cli *cli)
+{
+    tine_close(cli->tine);
+    cli->tine = NULL;
+    char token[CLI_TOKEN_BYTES_MAX] = "";
+    int code = read_token(cli, token);
+    if (code) return code;
+    TineOpenOptions options = {.token = token[0] ? token : NULL};
+    if (tine_open_with(cli->url, &options, &cli->status, &cli->tine)) {
+        return cli_fail(cli, &cli->status);
+    }
+    return EXIT_OK;
+}
+
 int cli_connect(Cli *cli, Tine **out_tine)
 {
     static const char IPC[] = "ipc://";
     if (!cli->tine) {
-        char token[CLI_TOKEN_BYTES_MAX] = "";
-        int code = read_token(cli, token);
-        if (code) return code;
-        TineOpenOptions options = {.token = token[0] ? token : NULL};
-        if (tine_open_with(cli->url, &options, &cli->status, &cli->tine)) {
-            return cli_fail(cli, &cli->status);
-        }
-        if (strncmp(cli->url, IPC, strlen(IPC)) == 0) {
+        int code = connect_open(cli);
+        if (!code && strncmp(cli->url, IPC, strlen(IPC)) == 0) {
             code = start_tined(cli, cli->url + strlen(IPC));
-            if (code) return code;
         }
+        if (code || !cli->tine) return code ? code : EXIT_UNAVAILABLE;
     }
     *out_tine = cli->tine;
     return EXIT_OK;

@@ -21,11 +21,12 @@ static bool is_id_character(char character)
     return isdigit(upper) || (upper >= 'A' && upper <= 'Z' && !strchr("ILOU", upper));
 }
 
-// Whether it is an id or the beginning of one; `out` is it in upper case.
+// Whether it is an id or the beginning of one; `out` is it in upper case. No id begins past 7, for
+// it has 128 bits.
 static bool read_prefix(const char *text, char out[ID_BYTES])
 {
     size_t size = strlen(text);
-    if (size < PREFIX_BYTES_MIN || size >= ID_BYTES) return false;
+    if (size < PREFIX_BYTES_MIN || size >= ID_BYTES || text[0] > '7') return false;
     for (size_t i = 0; i <= size; i++) {
         if (text[i] && !is_id_character(text[i])) return false;
         out[i] = (char)toupper((unsigned char)text[i]);
@@ -80,7 +81,7 @@ static int say_candidates(const char *text, Session *const *sessions, size_t cou
         const Session *session = sessions[i];
         const char *name = *session->slug ? session->slug : session->title;
         char *safe = text_line(name, TEXT_TERMINAL, 40);
-        fprintf(stderr, "    %s  %s  %s%s\n", session->id,
+        fprintf(stderr, "    %s  %4s  %s%s\n", session->id,
                 format_age(session->last_active_at, now_ms).text, safe ? safe : "",
                 session->deleted_at ? " (deleted)" : "");
         free(safe);

@@ -30,21 +30,17 @@ Shown format_age(int64_t ms, int64_t now_ms)
     static const struct {
         int64_t seconds;
         const char *name;
-    } UNITS[] = {{365 * 86400, "y"}, {30 * 86400, "mon"}, {86400, "d"}, {3600, "h"}, {60, "min"}};
+    } UNITS[] = {{365 * 86400, "y"}, {30 * 86400, "mo"}, {86400, "d"},
+                 {3600, "h"},        {60, "m"},          {0, "s"}};
     Shown shown = {""};
     if (ms == 0) return shown;
     int64_t seconds = (now_ms - ms) / 1000;
-    if (seconds < -1) {
-        snprintf(shown.text, sizeof(shown.text), "later");
-        return shown;
-    }
-    for (size_t i = 0; i < sizeof(UNITS) / sizeof(*UNITS); i++) {
-        if (seconds < UNITS[i].seconds) continue;
-        snprintf(shown.text, sizeof(shown.text), "%lld %s ago",
-                 (long long)(seconds / UNITS[i].seconds), UNITS[i].name);
-        return shown;
-    }
-    snprintf(shown.text, sizeof(shown.text), "%lld s ago", (long long)(seconds > 0 ? seconds : 0));
+    if (seconds < 0) seconds = 0; // clocks differ
+    size_t unit = 0;
+    while (seconds < UNITS[unit].seconds) unit++;
+    int64_t size = UNITS[unit].seconds > 0 ? UNITS[unit].seconds : 1;
+    snprintf(shown.text, sizeof(shown.text), "%lld%s", (long long)(seconds / size),
+             UNITS[unit].name);
     return shown;
 }
 

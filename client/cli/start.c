@@ -36,13 +36,15 @@ typedef struct Start {
 static int begin(Start *start);
 static int launch(Start *start);
 
-// Asked by a call: NNG takes no connection for 100 ms after one that was closed without a word.
+// Asked by a call, for NNG takes no connection for 100 ms after one that was closed without a word.
+// A client that found nobody waits before it looks again, so the next look has a fresh one.
 static bool is_listening(Cli *cli)
 {
     TineCallOptions options = {.out_status = &cli->status, .no_retry = true};
     HealthRequest request = HEALTH_REQUEST__INIT;
     CLEANUP(message_freep) HealthResponse *reply = NULL;
-    return tine_health(cli->tine, &options, &request, &reply) != STATUS_UNAVAILABLE;
+    if (tine_health(cli->tine, &options, &request, &reply) != STATUS_UNAVAILABLE) return true;
+    return connect_open(cli) != EXIT_OK; // then it has been said, and the next call fails
 }
 
 int start_tined(Cli *cli, const char *socket_path)

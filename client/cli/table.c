@@ -19,11 +19,17 @@ struct Table {
     struct libscols_line *line;   // the row that is being filled
 };
 
+static bool is_left_out(const Table *table, size_t column)
+{
+    return table->cli->width < table->columns[column].terminal_from;
+}
+
 static void find_widths(Table *table)
 {
     int left = table->cli->width, rest_count = 0, least = 8;
     for (size_t i = 0; i < table->column_count; i++) {
         const Column *column = &table->columns[i];
+        if (is_left_out(table, i)) continue;
         if (column->kind != COLUMN_REST) {
             left -= column->width;
         } else {
@@ -53,7 +59,7 @@ static struct libscols_table *lines_new(const Table *table)
     scols_table_set_termwidth(lines, 16 * 1024);
     for (size_t i = 0; i < table->column_count; i++) {
         const Column *wanted = &table->columns[i];
-        int flags = SCOLS_FL_STRICTWIDTH | (wanted->kind == COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0);
+        int flags = (is_left_out(table, i) ? SCOLS_FL_HIDDEN : 0) | SCOLS_FL_STRICTWIDTH | (wanted->kind == COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0);
         struct libscols_column *column = scols_table_new_column(
             lines, wanted->name, (double)width_of(table, i), flags);
         if (column && table->cli->has_colour) {

@@ -17,7 +17,8 @@ typedef enum ColumnKind {
 typedef struct Column {
     const char *name;
     ColumnKind kind;
-    int width; // on a terminal; of COLUMN_REST the least
+    int width;         // on a terminal; of COLUMN_REST the least
+    int terminal_from; // left out on a terminal of fewer columns
 } Column;
 
 enum { TABLE_COLUMNS_MAX = 16 };

@@ -159,15 +159,33 @@ static void print_line(FILE *out, Slice line)
     }
 }
 
-void text_print_block(FILE *out, Slice text, const char *indent)
+static size_t count_lines(Slice text)
 {
-    while (text.size > 0) {
+    size_t count = 0;
+    for (; text.size > 0; count++) {
+        const uint8_t *end = memchr(text.bytes, '\n', text.size);
+        text = slice_skip(text, end ? (size_t)(end - text.bytes) + 1 : text.size);
+    }
+    return count;
+}
+
+void text_print_block(FILE *out, Slice text, TextUse use, const char *indent, size_t lines_max)
+{
+    for (size_t count = 0; text.size > 0; count++) {
+        if (use == TEXT_TERMINAL && lines_max > 0 && count == lines_max) {
+            fprintf(out, "%s… (%zu lines more; --full has all)\n", indent, count_lines(text));
+            return;
+        }
         const uint8_t *end = memchr(text.bytes, '\n', text.size);
         size_t size = end ? (size_t)(end - text.bytes) : text.size;
         Slice line = {text.bytes, size};
-        if (size > 0 && line.bytes[size - 1] == '\r') line.size--;
-        fputs(line.size > 0 ? indent : "", out);
-        print_line(out, line);
+        if (size > 0) fputs(indent, out);
+        if (use == TEXT_PLAIN) {
+            fwrite(line.bytes, 1, line.size, out);
+        } else {
+            if (size > 0 && line.bytes[size - 1] == '\r') line.size--;
+            print_line(out, line);
+        }
         fputc('\n', out);
         text = slice_skip(text, size + (end ? 1 : 0));
     }

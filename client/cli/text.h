@@ -21,9 +21,10 @@ enum { TEXT_LINE_COLUMNS_MAX = 4000 };
 // Owned by the caller. NULL when there is no memory.
 char *text_line(const char *text, TextUse use, size_t columns_max);
 
-// Prints text of many lines on a terminal, each line behind `indent`. A line of more than
-// TEXT_LINE_COLUMNS_MAX columns is cut, and says how much is missing. Ends with a line's end.
-void text_print_block(FILE *out, Slice text, const char *indent);
+// Prints text of many lines, each behind `indent`, and ends with a line's end. On a terminal a line
+// of more than TEXT_LINE_COLUMNS_MAX columns is cut, and after `lines_max` lines (0: no limit) the
+// rest is left out; both say how much is missing. Elsewhere nothing is changed.
+void text_print_block(FILE *out, Slice text, TextUse use, const char *indent, size_t lines_max);
 
 // The columns that a line takes; of what cannot be printed, none.
 size_t text_columns(const char *text);
