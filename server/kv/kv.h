@@ -157,3 +157,9 @@ void kv_trim(Kv *kv);
 
 // Clears the slots of readers that died; returns how many.
 unsigned kv_clear_dead_readers(Kv *kv);
+
+// Writes the last committed state to an empty file, open for writing, from its beginning on; the
+// caller flushes it. Writes may go on meanwhile, of other processes too. `is_compact` leaves free
+// pages out. ERROR_STORE_FULL: the disk of `file` is full; ERROR_IO; ERROR_CORRUPT;
+// ERROR_UNAVAILABLE as kv_begin's. `detail` says which.
+MUST_USE Error kv_copy(Kv *kv, int file, bool is_compact, ErrorDetail *detail);

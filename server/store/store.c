@@ -114,6 +114,14 @@ static Error instance_read(Txn *txn)
     return ERROR_NONE;
 }
 
+Error txn_renew_instance(Txn *txn)
+{
+    char instance_id[ULID_TEXT_BYTES + 1];
+    ulid_format(txn_issue_id(txn), instance_id);
+    Key key = meta_key(META_INSTANCE);
+    return txn_put(txn, TABLE_META, &key, slice(instance_id, INSTANCE_ID_BYTES));
+}
+
 static Error store_initialise(Txn *txn)
 {
     txn->state.first_event_sequence = 1;
@@ -121,11 +129,7 @@ static Error store_initialise(Txn *txn)
     bytes_put_u64(version, STORE_FORMAT_VERSION);
     Key key = meta_key(META_FORMAT);
     Error error = txn_put(txn, TABLE_META, &key, slice(version, sizeof(version)));
-    if (error) return error;
-    char instance_id[ULID_TEXT_BYTES + 1];
-    ulid_format(txn_issue_id(txn), instance_id);
-    key = meta_key(META_INSTANCE);
-    return txn_put(txn, TABLE_META, &key, slice(instance_id, INSTANCE_ID_BYTES));
+    return error ? error : txn_renew_instance(txn);
 }
 
 // Reads format, instance and state, or writes them into a new store.
@@ -138,7 +142,10 @@ static Error store_load(Store *store, ErrorDetail *detail)
     error = format_check(&txn, &is_new);
     txn_abort(&txn);
     if (error) return error;
-
+    if (is_new && store->options.is_read_only) {
+        return error_say(detail, ERROR_CORRUPT, "%s holds no store: meta.format is missing",
+                         store->directory);
+    }
     if (is_new) {
         error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
         if (error) return error;
@@ -167,9 +174,18 @@ static void options_fill(StoreOptions *options)
 
 static Error store_open_files(Store *store, ErrorDetail *detail)
 {
-    if (mkdir(store->directory, 0700) != 0 && errno != EEXIST) {
+    bool is_read_only = store->options.is_read_only;
+    if (!is_read_only && mkdir(store->directory, 0700) != 0 && errno != EEXIST) {
         return error_say(detail, ERROR_IO, "cannot create %s: %s", store->directory,
                          strerror(errno));
+    }
+    if (is_read_only) {
+        char path[PATH_BYTES_MAX + 16];
+        snprintf(path, sizeof(path), "%s/data.mdb", store->directory);
+        if (access(path, R_OK) != 0) {
+            return error_say(detail, ERROR_IO, "there is no store in %s: %s", store->directory,
+                             strerror(errno));
+        }
     }
     Error error = lock_directory(store, detail);
     if (error) return error;
@@ -183,6 +199,7 @@ static Error store_open_files(Store *store, ErrorDetail *detail)
         .map_bytes = store->options.map_bytes,
         .file_system_type = store->options.file_system_type,
         .no_sync = store->options.is_ephemeral,
+        .read_only = is_read_only,
         .seam = store->options.seam,
     };
     error = kv_open(&kv_options, detail, &store->kv);
@@ -251,6 +268,9 @@ Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, 
     *out_txn = (Txn){.store = store, .is_write = is_write};
     txn_serve(out_txn, arena, detail, (Slice){NULL, 0});
     if (store_is_failed(store)) return ERROR_CLOSED;
+    if (is_write && store->options.is_read_only) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT, "the store was opened to be read only");
+    }
     if (is_write) out_txn->state = store->state;
     return kv_begin(store->kv, is_write, &out_txn->kv);
 }

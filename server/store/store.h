@@ -22,6 +22,7 @@ enum { STORE_FORMAT_VERSION = 1, INSTANCE_ID_BYTES = ULID_TEXT_BYTES };
 typedef struct StoreOptions {
     const char *directory;        // created with mode 0700 if it is missing
     bool is_ephemeral;            // commits are not flushed: for stores that nobody keeps
+    bool is_read_only;            // the store must be there; write transactions are refused
     size_t map_bytes;             // 0: sized from the disk
     uint32_t fork_depth_max;      // distinct ancestors that a fork's history may read; 0: no limit
     uint64_t event_count_max;     // 0: EVENT_COUNT_DEFAULT
@@ -35,7 +36,8 @@ typedef struct StoreOptions {
 
 // ERROR_UNAVAILABLE: another process (named in `detail`) or this one has it open.
 // ERROR_INVALID_ARGUMENT: not a local file system, or of a newer format. ERROR_IO, ERROR_CORRUPT,
-// ERROR_STORE_FULL. Nothing is changed when it fails.
+// ERROR_STORE_FULL. Nothing is changed when it fails, nor, but for the lock's file, when it is
+// read-only; then ERROR_IO: there is no store, and ERROR_CORRUPT: one without a table, or empty.
 MUST_USE Error store_open(const StoreOptions *options, ErrorDetail *detail, Store **out_store);
 
 // No transaction may be open. NULL is allowed.
@@ -67,6 +69,7 @@ typedef struct Txn {
     EventList *events; // borrowed: its events are listed there in their order. NULL: nowhere
 } Txn;
 
+// ERROR_INVALID_ARGUMENT: a write transaction of a read-only store.
 MUST_USE Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail,
                          Txn *out_txn);
 
@@ -85,6 +88,9 @@ void txn_abort(Txn *txn);
 
 // The state as this transaction sees it.
 MUST_USE Error txn_state(Txn *txn, StoreState *out);
+
+// Gives the store a new instance id, which counts from its next opening on.
+MUST_USE Error txn_renew_instance(Txn *txn);
 
 // Whether a failed commit has closed the store for good.
 bool store_is_failed(const Store *store);

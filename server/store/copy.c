@@ -1,0 +1,111 @@
+// Copies of a store. The file is opened for reading beside whoever writes to it; what guards it
+// from two writers, the lock of its directory, is not needed for that.
+
+#include "store/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "store/record.h"
+
+enum { COPY_PATH_BYTES_MAX = PATH_BYTES_MAX + 16, RENEW_SLICE_EVENTS = 10000 };
+
+static const char *const TABLE_NAMES[TABLE_COUNT] = {
+#define X(constant, name) name,
+    STORE_TABLES(X)
+#undef X
+};
+
+static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail);
+
+static Error fail(ErrorDetail *detail, const char *what, const char *path)
+{
+    Error error = errno == ENOSPC || errno == EDQUOT ? ERROR_STORE_FULL : ERROR_IO;
+    return error_say(detail, error, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
+{
+    if (strlen(copy->from) >= PATH_BYTES_MAX || strlen(copy->to) >= PATH_BYTES_MAX) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT, "a path is longer than %d bytes",
+                         PATH_BYTES_MAX - 1);
+    }
+    KvOptions options = {
+        .directory = copy->from,
+        .table_names = TABLE_NAMES,
+        .table_count = TABLE_COUNT,
+        .read_only = true,
+    };
+    Kv *kv;
+    Error error = kv_open(&options, detail, &kv);
+    if (error) return error;
+    if (mkdir(copy->to, 0700) != 0) {
+        error = errno == EEXIST ? error_say(detail, ERROR_INVALID_ARGUMENT, "%s exists already",
+                                            copy->to)
+                                : fail(detail, "make", copy->to);
+    } else {
+        error = copy_file(kv, copy, detail);
+        if (error) (void)rmdir(copy->to);
+    }
+    kv_close(kv);
+    return error;
+}
+
+static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail)
+{
+    char path[COPY_PATH_BYTES_MAX];
+    snprintf(path, sizeof(path), "%s/data.mdb", copy->to);
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return fail(detail, "make", path);
+    Error error = kv_copy(kv, file, copy->is_compact, detail);
+    if (!error && fsync(file) != 0) error = fail(detail, "flush", path);
+    if (close(file) != 0 && !error) error = fail(detail, "close", path);
+    if (!error) error = directory_sync(copy->to, detail);
+    if (error) (void)unlink(path);
+    return error;
+}
+
+Error directory_sync(const char *path, ErrorDetail *detail)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) return fail(detail, "open", path);
+    Error error = fsync(directory) != 0 ? fail(detail, "flush", path) : ERROR_NONE;
+    close(directory);
+    return error;
+}
+
+static Error delete_events(Txn *txn)
+{
+    uint64_t first = txn->state.first_event_sequence, last = txn->state.last_event_sequence;
+    uint64_t end = last - first >= RENEW_SLICE_EVENTS ? first + RENEW_SLICE_EVENTS : last + 1;
+    for (uint64_t sequence = first; sequence < end; sequence++) {
+        Key key = key_event(sequence);
+        Error error = record_delete(txn, TABLE_EVENTS, &key, NULL);
+        if (error) return error;
+    }
+    txn->state.first_event_sequence = end;
+    txn->state_is_dirty = true;
+    return ERROR_NONE;
+}
+
+// In slices: one transaction holds a bounded number of pages only. The new id comes with the last.
+Error store_renew(Store *store, ErrorDetail *detail)
+{
+    bool is_done = false;
+    Error error = ERROR_NONE;
+    while (!error && !is_done) {
+        Txn txn;
+        error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
+        if (error) return error;
+        is_done = txn.state.first_event_sequence > txn.state.last_event_sequence;
+        error = is_done ? txn_renew_instance(&txn) : delete_events(&txn);
+        if (!error) error = txn_commit(&txn);
+        txn_abort(&txn);
+    }
+    return error;
+}
