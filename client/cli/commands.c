@@ -19,8 +19,12 @@ extern const Command command_rename;
 extern const Command command_rm;
 extern const Command command_restore;
 extern const Command command_purge;
+extern const Command command_call;
+extern const Command command_describe;
 extern const Command command_help;
+extern const Command command_metrics;
 extern const Command command_ping;
+extern const Command command_stats;
 extern const Command command_version;
 
 const Command *const COMMANDS[] = {
@@ -37,6 +41,10 @@ const Command *const COMMANDS[] = {
     &command_rm,
     &command_restore,
     &command_purge,
+    &command_call,
+    &command_describe,
+    &command_stats,
+    &command_metrics,
     &command_ping,
     &command_version,
     &command_help,

@@ -1,0 +1,126 @@
+// tine call: any call, JSON in and JSON out.
+
+#include <string.h>
+
+#include "cli.h"
+#include "file_read.h"
+#include "json.h"
+#include "method.h"
+
+enum { TIMEOUT_MS_MAX = 3600 * 1000 };
+
+static int read_request(const char *argument, const ProtobufCMethodDescriptor *method,
+                        ProtobufCMessage **out);
+static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request);
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    const ProtobufCMethodDescriptor *method = method_find_or_say(arguments[0]);
+    if (!method) return EXIT_USAGE;
+    CLEANUP(message_freep) ProtobufCMessage *request = NULL, *reply = NULL;
+    const char *json = argument_count > 1 ? arguments[1] : "{}";
+    int code = read_request(json, method, &request);
+    if (code) return code;
+    cli->call.operation_id = option_text(cli, "operation-id");
+    cli->call.traceparent = option_text(cli, "traceparent");
+    code = option_number(cli, "timeout", 1, TIMEOUT_MS_MAX, &cli->call.timeout_ms);
+    Tine *tine;
+    if (!code) code = cli_connect(cli, &tine);
+    if (code) return code;
+    if (strcmp(method->name, "WatchEvents") == 0) return watch(cli, tine, request);
+
+    char path[METHOD_PATH_BYTES_MAX];
+    method_path(method, path);
+    if (tine_call(tine, &cli->call, path, request, method->output, &reply)) {
+        return cli_say(exit_code_of(cli->status.code), "%s: %s", cli->status.reason,
+                       cli->status.message);
+    }
+    return cli_print_json(cli, reply);
+}
+
+static int read_request(const char *argument, const ProtobufCMethodDescriptor *method,
+                        ProtobufCMessage **out)
+{
+    CLEANUP(buffer_free) Buffer file = {0};
+    Slice text = slice_of(argument);
+    const char *source = "the request";
+    if (*argument == '@' || strcmp(argument, "-") == 0) {
+        source = *argument == '@' ? argument + 1 : "standard input";
+        int code =
+            file_read(*argument == '@' ? argument + 1 : "-", JSON_TEXT_BYTES_MAX, &file);
+        if (code) return code;
+        text = buffer_slice(&file);
+    }
+    ErrorDetail detail = {{0}};
+    Error error = json_read(text, method->input, &detail, out);
+    if (!error) return EXIT_OK;
+    return cli_say(EXIT_USAGE, "%s: %s", source, detail.text[0] ? detail.text : error_text(error));
+}
+
+// A field of the request by name: this file is also built where the contract has no WatchEvents.
+static const void *field_named(const ProtobufCMessage *message, const char *name)
+{
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field_by_name(message->descriptor, name);
+    return field ? (const uint8_t *)message + field->offset : NULL;
+}
+
+static const char *text_named(const ProtobufCMessage *message, const char *name)
+{
+    const char *const *text = field_named(message, name);
+    return text ? *text : "";
+}
+
+// The one stream: libtine puts it together. Ends with the connection, or with Ctrl-C.
+static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request)
+{
+    const uint64_t *after = field_named(request, "after_sequence");
+    const int *start = field_named(request, "start");
+    TineWatchOptions options = {
+        .session_id = text_named(request, "session_id"),
+        .type_prefix = text_named(request, "type_prefix"),
+        .instance_id = text_named(request, "instance_id"),
+        .after_sequence = after ? *after : 0,
+        // The contract's starts are libtine's, one later: its zero says nothing.
+        .start = start && *start > 0 ? (TineWatchStart)(*start - 1) : TINE_WATCH_NEW,
+    };
+    TineWatch *watching;
+    int status = tine_watch(tine, &options, &cli->status, &watching);
+    if (status) return cli_fail(cli, &cli->status);
+    while (!ferror(stdout)) {
+        CLEANUP(message_freep) Event *event = NULL;
+        status = tine_watch_next(watching, -1, &cli->status, &event);
+        if (status) break;
+        if (!event) continue;
+        fputs("{\"event\":", stdout);
+        json_write(stdout, &event->base, JSON_LINE);
+        fputs("}\n", stdout);
+        fflush(stdout);
+    }
+    tine_watch_close(watching);
+    return status ? cli_fail(cli, &cli->status) : EXIT_FAILED;
+}
+
+static const Option OPTIONS[] = {
+    {"operation-id", 0, "ID", "of a write: sent again with it, it runs once; one is made for you"},
+    {"timeout", 't', "MS", "give up after so many milliseconds"},
+    {"traceparent", 0, "TEXT", "W3C's, for the server's log"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_call = {
+    .name = "call",
+    .arguments = "CALL [JSON|@FILE|-]",
+    .summary = "makes any call, JSON in and JSON out",
+    .details = "`tine describe` lists the calls, `tine describe CALL` says what it takes and\n"
+               "returns. The request is a JSON object: as an argument, from a file, or from\n"
+               "standard input (-); without one it is empty. What is wrong with it is said with\n"
+               "line and column. WatchEvents prints one event a line until it is interrupted.",
+    .options = OPTIONS,
+    .examples = {"tine call ListSessions '{\"limit\": 2}'",
+                 "echo '{\"session_id\": \"01K…\"}' | tine call GetSession -",
+                 "tine call AppendMessage @request.json"},
+    .argument_count_min = 1,
+    .argument_count_max = 2,
+    .run = run,
+};

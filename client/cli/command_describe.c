@@ -1,0 +1,317 @@
+// tine describe: the calls, messages and enums of the contract, from its descriptor set: the one
+// that this program was built with, or the running server's.
+
+#include <string.h>
+#include <strings.h>
+
+#include "cli.h"
+#include "descriptor_set.h"
+#include "google/protobuf/descriptor.pb-c.h"
+#include "json.h"
+#include "nearest.h"
+
+typedef Google__Protobuf__FileDescriptorSet Files;
+typedef Google__Protobuf__FileDescriptorProto ProtoFile;
+typedef Google__Protobuf__DescriptorProto MessageType;
+typedef Google__Protobuf__FieldDescriptorProto FieldType;
+typedef Google__Protobuf__EnumDescriptorProto EnumType;
+typedef Google__Protobuf__MethodDescriptorProto MethodType;
+
+static int describe(const Cli *cli, const Files *files, const char *name);
+static int print_limits(Cli *cli, const DescribeResponse *server);
+
+static int read_files(Slice bytes, Files **out)
+{
+    *out = google__protobuf__file_descriptor_set__unpack(NULL, bytes.size, bytes.bytes);
+    return *out ? EXIT_OK : cli_say(EXIT_FAILED, "the descriptor set cannot be read");
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    CLEANUP(message_freep) DescribeResponse *server = NULL;
+    CLEANUP(message_freep) Files *files = NULL;
+    Slice bytes = slice(DESCRIPTOR_SET, DESCRIPTOR_SET_BYTES);
+    if (option_is_given(cli, "server") || option_is_given(cli, "limits")) {
+        Tine *tine;
+        int code = cli_connect(cli, &tine);
+        if (code) return code;
+        DescribeRequest request = DESCRIBE_REQUEST__INIT;
+        if (tine_describe(tine, &cli->call, &request, &server)) return cli_fail(cli, &cli->status);
+        if (option_is_given(cli, "limits")) return print_limits(cli, server);
+        bytes = slice(server->descriptor_set.data, server->descriptor_set.len);
+    }
+    int code = read_files(bytes, &files);
+    if (code) return code;
+    cli_page(cli);
+    return describe(cli, files, argument_count > 0 ? arguments[0] : NULL);
+}
+
+static int print_limits(Cli *cli, const DescribeResponse *server)
+{
+    if (cli->is_json) putchar('{');
+    for (size_t i = 0; i < server->n_limits; i++) {
+        const Limit *limit = server->limits[i];
+        if (cli->is_json) {
+            printf(i ? ",\n " : "\n ");
+            json_write_text(stdout, slice_of(limit->name));
+            printf(": %llu", (unsigned long long)limit->value);
+        } else {
+            printf("%-48s %llu\n", limit->name, (unsigned long long)limit->value);
+        }
+    }
+    if (cli->is_json) puts("\n}");
+    return EXIT_OK;
+}
+
+// ".tine.v1.Part" and "Part" both as "Part".
+static const char *short_name(const char *name)
+{
+    const char *last = strrchr(name, '.');
+    return last ? last + 1 : name;
+}
+
+static const char *package_of(const ProtoFile *file)
+{
+    return file->package ? file->package : "";
+}
+
+static const char *field_type_name(const FieldType *field)
+{
+    static const char *const NAMES[] = {
+        "",      "double", "float",   "int64", "uint64", "int32",    "fixed64",  "fixed32", "bool",
+        "string", "group",  "message", "bytes", "uint32", "enum",     "sfixed32", "sfixed64",
+        "sint32", "sint64",
+    };
+    if (field->type_name && *field->type_name) return short_name(field->type_name);
+    size_t type = (size_t)field->type;
+    return type < sizeof(NAMES) / sizeof(*NAMES) ? NAMES[type] : "unknown";
+}
+
+static bool is_repeated(const FieldType *field)
+{
+    return field->label == GOOGLE__PROTOBUF__FIELD_DESCRIPTOR_PROTO__LABEL__LABEL_REPEATED;
+}
+
+static void print_field(const FieldType *field, const char *indent)
+{
+    printf("%s%s%s %s = %d;\n", indent, is_repeated(field) ? "repeated " : "",
+           field_type_name(field), field->name, field->number);
+}
+
+static void print_message(const MessageType *message)
+{
+    printf("message %s {\n", message->name);
+    int32_t group = -1;
+    for (size_t i = 0; i < message->n_field; i++) {
+        const FieldType *field = message->field[i];
+        int32_t of = field->has_oneof_index ? field->oneof_index : -1;
+        if (of != group && group >= 0) printf("  }\n");
+        if (of != group && of >= 0 && (size_t)of < message->n_oneof_decl) {
+            printf("  oneof %s {\n", message->oneof_decl[of]->name);
+        }
+        group = of;
+        print_field(field, of >= 0 ? "    " : "  ");
+    }
+    if (group >= 0) printf("  }\n");
+    printf("}\n");
+}
+
+static void print_enum(const EnumType *type)
+{
+    printf("enum %s {\n", type->name);
+    for (size_t i = 0; i < type->n_value; i++) {
+        printf("  %s = %d;\n", type->value[i]->name, type->value[i]->number);
+    }
+    printf("}\n");
+}
+
+static bool only_reads(const MethodType *method)
+{
+    return method->options &&
+           method->options->idempotency_level ==
+               GOOGLE__PROTOBUF__METHOD_OPTIONS__IDEMPOTENCY_LEVEL__NO_SIDE_EFFECTS;
+}
+
+static void print_method(const MethodType *method)
+{
+    printf("rpc %s(%s) returns (%s%s);%s\n", method->name, short_name(method->input_type),
+           method->server_streaming ? "stream " : "", short_name(method->output_type),
+           only_reads(method) ? "" : " // writes");
+}
+
+static void json_member(const char *name, const char *value, const char *after)
+{
+    printf("\"%s\": ", name);
+    json_write_text(stdout, slice_of(value));
+    fputs(after, stdout);
+}
+
+static void json_message(const MessageType *message)
+{
+    printf("{");
+    json_member("message", message->name, ", \"fields\": [");
+    for (size_t i = 0; i < message->n_field; i++) {
+        const FieldType *field = message->field[i];
+        printf(i ? ",\n  {" : "\n  {");
+        json_member("name", field->name, ", ");
+        json_member("type", field_type_name(field), ", ");
+        if (field->has_oneof_index && (size_t)field->oneof_index < message->n_oneof_decl) {
+            json_member("oneof", message->oneof_decl[field->oneof_index]->name, ", ");
+        }
+        printf("\"number\": %d, \"repeated\": %s}", field->number,
+               is_repeated(field) ? "true" : "false");
+    }
+    printf("\n]}\n");
+}
+
+static void json_enum(const EnumType *type)
+{
+    printf("{");
+    json_member("enum", type->name, ", \"values\": [");
+    for (size_t i = 0; i < type->n_value; i++) {
+        printf(i ? ",\n  {" : "\n  {");
+        json_member("name", type->value[i]->name, ", ");
+        printf("\"number\": %d}", type->value[i]->number);
+    }
+    printf("\n]}\n");
+}
+
+static void json_method(const ProtoFile *file, const char *service, const MethodType *method)
+{
+    printf("{");
+    json_member("call", method->name, ", ");
+    printf("\"path\": \"/%s.%s/%s\", ", package_of(file), service, method->name);
+    json_member("request", short_name(method->input_type), ", ");
+    json_member("response", short_name(method->output_type), ", ");
+    printf("\"stream\": %s, \"writes\": %s}", method->server_streaming ? "true" : "false",
+           only_reads(method) ? "false" : "true");
+}
+
+static void print_services(const Cli *cli, const Files *files)
+{
+    size_t count = 0;
+    if (cli->is_json) printf("{\"calls\": [");
+    for (size_t i = 0; i < files->n_file; i++) {
+        const ProtoFile *file = files->file[i];
+        for (size_t j = 0; j < file->n_service; j++) {
+            const Google__Protobuf__ServiceDescriptorProto *service = file->service[j];
+            if (!cli->is_json) printf("service %s.%s\n", package_of(file), service->name);
+            for (size_t k = 0; k < service->n_method; k++, count++) {
+                printf(cli->is_json ? (count ? ",\n  " : "\n  ") : "  ");
+                if (cli->is_json) {
+                    json_method(file, service->name, service->method[k]);
+                } else {
+                    print_method(service->method[k]);
+                }
+            }
+        }
+    }
+    if (cli->is_json) printf("\n]}\n");
+}
+
+static const MessageType *find_message(const Files *files, const char *name, Nearest *nearest)
+{
+    for (size_t i = 0; i < files->n_file; i++) {
+        for (size_t j = 0; j < files->file[i]->n_message_type; j++) {
+            const MessageType *message = files->file[i]->message_type[j];
+            if (strcasecmp(message->name, name) == 0) return message;
+            nearest_consider(nearest, message->name);
+        }
+    }
+    return NULL;
+}
+
+static const EnumType *find_enum(const Files *files, const char *name, Nearest *nearest)
+{
+    for (size_t i = 0; i < files->n_file; i++) {
+        for (size_t j = 0; j < files->file[i]->n_enum_type; j++) {
+            const EnumType *type = files->file[i]->enum_type[j];
+            if (strcasecmp(type->name, name) == 0) return type;
+            nearest_consider(nearest, type->name);
+        }
+    }
+    return NULL;
+}
+
+static void describe_method(const Cli *cli, const Files *files, const ProtoFile *file,
+                            const char *service, const MethodType *method)
+{
+    if (cli->is_json) {
+        json_method(file, service, method);
+        putchar('\n');
+        return;
+    }
+    Nearest nearest = nearest_begin("");
+    const MessageType *request = find_message(files, short_name(method->input_type), &nearest);
+    const MessageType *response = find_message(files, short_name(method->output_type), &nearest);
+    print_method(method);
+    putchar('\n');
+    if (request) print_message(request);
+    putchar('\n');
+    if (response) print_message(response);
+}
+
+// True: there was a call of this name.
+static bool describe_if_method(const Cli *cli, const Files *files, const char *name,
+                               Nearest *nearest)
+{
+    for (size_t i = 0; i < files->n_file; i++) {
+        const ProtoFile *file = files->file[i];
+        for (size_t j = 0; j < file->n_service; j++) {
+            for (size_t k = 0; k < file->service[j]->n_method; k++) {
+                const MethodType *method = file->service[j]->method[k];
+                nearest_consider(nearest, method->name);
+                if (strcasecmp(method->name, name) != 0) continue;
+                describe_method(cli, files, file, file->service[j]->name, method);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int describe(const Cli *cli, const Files *files, const char *name)
+{
+    if (!name) {
+        print_services(cli, files);
+        return EXIT_OK;
+    }
+    const char *slash = strrchr(name, '/');
+    const char *wanted = short_name(slash ? slash + 1 : name);
+    Nearest nearest = nearest_begin(wanted);
+    if (describe_if_method(cli, files, wanted, &nearest)) return EXIT_OK;
+    const MessageType *message = find_message(files, wanted, &nearest);
+    const EnumType *type = message ? NULL : find_enum(files, wanted, &nearest);
+    if (message && cli->is_json) {
+        json_message(message);
+    } else if (message) {
+        print_message(message);
+    } else if (type && cli->is_json) {
+        json_enum(type);
+    } else if (type) {
+        print_enum(type);
+    } else if (nearest.name) {
+        return cli_say(EXIT_NOT_FOUND, "there is no call, message or enum '%s'; did you mean %s?",
+                       name, nearest.name);
+    } else {
+        return cli_say(EXIT_NOT_FOUND, "there is no call, message or enum '%s'", name);
+    }
+    return EXIT_OK;
+}
+
+static const Option OPTIONS[] = {
+    {"server", 's', NULL, "as the running tined describes itself, not as this program knows it"},
+    {"limits", 'l', NULL, "the running tined's limits instead"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_describe = {
+    .name = "describe",
+    .arguments = "[NAME]",
+    .summary = "says which calls there are, and what a call, message or enum holds",
+    .options = OPTIONS,
+    .examples = {"tine describe", "tine describe AppendMessage",
+                 "tine describe Part --server", "tine describe --limits"},
+    .argument_count_max = 1,
+    .run = run,
+};

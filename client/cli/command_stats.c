@@ -1,0 +1,76 @@
+// tine stats: the counters of the running server, for people.
+
+#include "cli.h"
+#include "latency.h"
+
+static void print_bytes(const char *name, uint64_t bytes)
+{
+    printf("%-22s %12.1f MiB\n", name, (double)bytes / (1024 * 1024));
+}
+
+static void print_count(const char *name, uint64_t count)
+{
+    printf("%-22s %12llu\n", name, (unsigned long long)count);
+}
+
+static void print_methods(const StatsResponse *stats)
+{
+    if (stats->n_methods == 0) return;
+    printf("\n%-28s %10s %8s %10s %10s\n", "CALL", "CALLS", "ERRORS", "HALF BELOW", "99 % BELOW");
+    for (size_t i = 0; i < stats->n_methods; i++) {
+        const MethodStats *method = stats->methods[i];
+        char half[LATENCY_TEXT_BYTES], most[LATENCY_TEXT_BYTES];
+        size_t count = method->n_latency_buckets;
+        latency_text(latency_below_us(method->latency_buckets, count, 0.5), half);
+        latency_text(latency_below_us(method->latency_buckets, count, 0.99), most);
+        printf("%-28s %10llu %8llu %10s %10s\n", method->name, (unsigned long long)method->calls,
+               (unsigned long long)method->errors, half, most);
+    }
+}
+
+static void print_stats(const StatsResponse *stats)
+{
+    print_bytes("file, in use", stats->used_bytes);
+    print_bytes("file, free inside", stats->free_bytes);
+    print_count("readers", stats->readers);
+    print_count("transactions", stats->last_txn);
+    print_count("oldest reader behind", stats->last_txn - stats->oldest_reader_txn);
+    print_count("batches of writes", stats->batches);
+    print_count("writes in them", stats->batched_requests);
+    print_count("batches run again", stats->batches_rerun);
+    print_count("writes queued", stats->queued_requests);
+    print_count("purges pending", stats->purges_pending);
+    print_count("oldest event kept", stats->oldest_event_sequence);
+    print_count("newest event", stats->newest_event_sequence);
+    printf("\n%-22s %12s\n", "TABLE", "ROWS");
+    for (size_t i = 0; i < stats->n_tables; i++) {
+        print_count(stats->tables[i]->name, stats->tables[i]->rows);
+    }
+    print_methods(stats);
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    (void)argument_count;
+    (void)arguments;
+    Tine *tine;
+    int code = cli_connect(cli, &tine);
+    if (code) return code;
+    StatsRequest request = STATS_REQUEST__INIT;
+    CLEANUP(message_freep) StatsResponse *reply = NULL;
+    if (tine_stats(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
+    if (cli->is_json) return cli_print_json(cli, &reply->base);
+    cli_page(cli);
+    print_stats(reply);
+    return EXIT_OK;
+}
+
+const Command command_stats = {
+    .name = "stats",
+    .arguments = "",
+    .summary = "shows the counters of the running tined",
+    .details = "Times are counted in powers of two: \"half below 64 us\" says that half of the\n"
+               "calls took less than that since tined started.",
+    .examples = {"tine stats", "tine stats --json | jq .queued_requests"},
+    .run = run,
+};
