@@ -1,6 +1,7 @@
 // tine stats: the counters of the running server, for people.
 
 #include "cli.h"
+#include "format.h"
 #include "latency.h"
 
 static void print_bytes(const char *name, uint64_t bytes)
@@ -19,12 +20,12 @@ static void print_methods(const StatsResponse *stats)
     printf("\n%-28s %10s %8s %10s %10s\n", "CALL", "CALLS", "ERRORS", "HALF BELOW", "99 % BELOW");
     for (size_t i = 0; i < stats->n_methods; i++) {
         const MethodStats *method = stats->methods[i];
-        char half[LATENCY_TEXT_BYTES], most[LATENCY_TEXT_BYTES];
         size_t count = method->n_latency_buckets;
-        latency_text(latency_below_us(method->latency_buckets, count, 0.5), half);
-        latency_text(latency_below_us(method->latency_buckets, count, 0.99), most);
+        uint64_t half_us = latency_below_us(method->latency_buckets, count, 0.5);
+        uint64_t most_us = latency_below_us(method->latency_buckets, count, 0.99);
         printf("%-28s %10llu %8llu %10s %10s\n", method->name, (unsigned long long)method->calls,
-               (unsigned long long)method->errors, half, most);
+               (unsigned long long)method->errors, format_duration((int64_t)half_us).text,
+               format_duration((int64_t)most_us).text);
     }
 }
 

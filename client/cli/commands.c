@@ -21,6 +21,10 @@ extern const Command command_restore;
 extern const Command command_purge;
 extern const Command command_call;
 extern const Command command_describe;
+extern const Command command_backup;
+extern const Command command_check;
+extern const Command command_compact_db;
+extern const Command command_restore_backup;
 extern const Command command_help;
 extern const Command command_metrics;
 extern const Command command_ping;
@@ -45,6 +49,10 @@ const Command *const COMMANDS[] = {
     &command_describe,
     &command_stats,
     &command_metrics,
+    &command_check,
+    &command_backup,
+    &command_restore_backup,
+    &command_compact_db,
     &command_ping,
     &command_version,
     &command_help,

@@ -9,8 +9,3 @@
 // The time in microseconds that this share of the calls (0.5, 0.99) stayed below: the upper end of
 // the bucket that it falls into. 0 when there were none.
 uint64_t latency_below_us(const uint64_t *buckets, size_t bucket_count, double share);
-
-enum { LATENCY_TEXT_BYTES = 16 };
-
-// "64 µs", "2 ms", "17 s", for people.
-void latency_text(uint64_t us, char out[LATENCY_TEXT_BYTES]);

@@ -1,0 +1,152 @@
+// tine check: every table of a store against every other.
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "json.h"
+#include "place.h"
+#include "text.h"
+#include "verify.h"
+
+enum { LIMIT_DEFAULT = 100 };
+
+static const char *const TABLE_NAMES[TABLE_COUNT] = {
+#define X(constant, name) name,
+    STORE_TABLES(X)
+#undef X
+};
+
+// In the checking process.
+typedef struct Printing {
+    const Cli *cli;
+    int64_t limit;
+    int64_t count;
+} Printing;
+
+static void print_json(const Printing *printing, const Damage *damage)
+{
+    printf(printing->count > 0 ? ",\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": "
+                               : "\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": ",
+           damage_name(damage->kind), TABLE_NAMES[damage->table]);
+    json_write_text(stdout, slice_of(damage->text));
+    putchar('}');
+}
+
+static void print_damage(void *context, const Damage *damage)
+{
+    Printing *printing = context;
+    if (printing->count < printing->limit) {
+        if (printing->cli->is_json) {
+            print_json(printing, damage);
+        } else {
+            char *safe = text_line(damage->text,
+                                   printing->cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN, 0);
+            printf("%s: %s\n", damage_name(damage->kind), safe ? safe : "");
+            free(safe);
+        }
+    }
+    printing->count++;
+}
+
+static void print_summary(const Verified *verified)
+{
+    const StoreCheckResult *result = &verified->result;
+    if (result->damage_count == 0) {
+        printf("no damage: %" PRIu64 " sessions, %" PRIu64 " messages, %" PRIu64 " events\n",
+               result->sessions, result->messages, result->events);
+        return;
+    }
+    printf("\n%-20s %8s  %s\n", "DAMAGE", "PLACES", "WHAT IT MEANS");
+    for (int kind = 0; kind < DAMAGE_KIND_COUNT; kind++) {
+        if (result->counts[kind] == 0) continue;
+        printf("%-20s %8" PRIu64 "  %s\n", damage_name((DamageKind)kind), result->counts[kind],
+               damage_text((DamageKind)kind));
+    }
+}
+
+static void print_json_end(const Verified *verified)
+{
+    const StoreCheckResult *result = &verified->result;
+    bool is_first = true;
+    if (!verified->is_read) {
+        printf("\n  {\"kind\": \"file\", \"table\": \"\", \"text\": ");
+        json_write_text(stdout, slice_of(verified->detail.text));
+        putchar('}');
+    }
+    printf("\n], \"counts\": {");
+    for (int kind = 0; kind < DAMAGE_KIND_COUNT; kind++) {
+        if (result->counts[kind] == 0) continue;
+        printf("%s\"%s\": %" PRIu64, is_first ? "" : ", ", damage_name((DamageKind)kind),
+               result->counts[kind]);
+        is_first = false;
+    }
+    printf("}, \"damage_count\": %" PRIu64 ", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64
+           ", \"events\": %" PRIu64 "}\n",
+           verified->is_read ? result->damage_count : 1, result->sessions, result->messages,
+           result->events);
+}
+
+// Before anything is printed: what is no store at all is no damage.
+static int look_for_store(const Place *place)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof(path), "%s/data.mdb", place->directory);
+    if (access(path, F_OK) == 0) return EXIT_OK;
+    return cli_say(EXIT_NOT_FOUND, "there is no store in %s", place->directory);
+}
+
+static int print_result(const Cli *cli, const Verified *verified)
+{
+    bool is_damage = verified->is_read || verified->error == ERROR_CORRUPT;
+    if (cli->is_json) {
+        print_json_end(verified);
+    } else if (verified->is_read) {
+        print_summary(verified);
+    } else if (is_damage) {
+        printf("file: %s\n", verified->detail.text);
+    }
+    if (is_damage) return verified_is_clean(verified) ? EXIT_OK : EXIT_FAILED;
+    return cli_say(verified->error == ERROR_UNAVAILABLE ? EXIT_UNAVAILABLE : EXIT_FAILED, "%s",
+                   verified->detail.text);
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    Place place;
+    Printing printing = {.cli = cli, .limit = LIMIT_DEFAULT};
+    int code = option_number(cli, "limit", 0, INT64_MAX, &printing.limit);
+    if (!code) code = place_find(cli, &place);
+    if (!code && argument_count > 0) {
+        int size = snprintf(place.directory, sizeof(place.directory), "%s", arguments[0]);
+        if (size >= (int)sizeof(place.directory)) return cli_usage(cli, "the path is too long");
+    }
+    if (!code) code = look_for_store(&place);
+    if (code) return code;
+    if (cli->is_json) printf("{\"damage\": [");
+    Verified verified;
+    code = verify_store(place.directory, print_damage, &printing, &verified);
+    return code ? code : print_result(cli, &verified);
+}
+
+static const Option OPTIONS[] = {
+    {"data", 0, "DIR", "the store's directory; $TINE_DATA, or where tined keeps it"},
+    {"limit", 'n', "N", "print so many places only; 100"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_check = {
+    .name = "check",
+    .arguments = "[DIRECTORY]",
+    .summary = "checks a store: every table against every other",
+    .details = "Of a store that no tined has open, or of a backup; changes nothing. Each damage is\n"
+               "one line, its kind first; damage of the file itself is of the kind \"file\". Ends\n"
+               "with 1 when there is any, 3 without a store, 4 while a tined has it (then check a\n"
+               "backup: tine backup).",
+    .options = OPTIONS,
+    .examples = {"tine check", "tine check ./tine-backup-20261118T151124Z",
+                 "tine check --json | jq .counts"},
+    .argument_count_max = 1,
+    .run = run,
+};

@@ -1,0 +1,140 @@
+// Stores as files.
+//
+// The swap keeps one rule: at each moment there is a whole store under the store's name. So the old
+// file gets a second name by a link first, and a rename then takes its first one.
+
+#include "place.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/lock.h"
+#include "daemon/paths.h"
+#include "store/copy.h"
+
+enum { FILE_PATH_BYTES_MAX = PATH_MAX + 32 };
+
+typedef struct FilePath {
+    char text[FILE_PATH_BYTES_MAX];
+} FilePath;
+
+static FilePath file_in(const char *directory, const char *name)
+{
+    FilePath path;
+    snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
+    return path;
+}
+
+int place_find(const Cli *cli, Place *out)
+{
+    const char *given = option_text(cli, "data");
+    ErrorDetail detail = {{0}};
+    out->lock = -1;
+    if (!given) given = getenv("TINE_DATA");
+    Error error = ERROR_NONE;
+    if (given && *given) {
+        if (strlen(given) >= sizeof(out->directory)) {
+            return cli_say(EXIT_FAILED, "the path of the store is too long");
+        }
+        snprintf(out->directory, sizeof(out->directory), "%s", given);
+        error = path_make_absolute(out->directory, sizeof(out->directory), &detail);
+    } else {
+        error = path_data_default(out->directory, sizeof(out->directory), &detail);
+    }
+    return error ? cli_say(EXIT_FAILED, "%s", detail.text) : EXIT_OK;
+}
+
+int place_lock(Place *place)
+{
+    ErrorDetail detail = {{0}};
+    Error error =
+        lock_take(file_in(place->directory, "tine.lock").text, &detail, &place->lock);
+    if (error == ERROR_UNAVAILABLE) {
+        return cli_say(EXIT_UNAVAILABLE, "%s; stop it first, for this changes its store",
+                       detail.text);
+    }
+    return error ? cli_say(EXIT_FAILED, "%s", detail.text) : EXIT_OK;
+}
+
+void place_release(Place *place)
+{
+    if (place->lock >= 0) close(place->lock);
+    place->lock = -1;
+}
+
+int place_partial(const char *directory, const char *name, char out[PATH_MAX])
+{
+    int size = snprintf(out, PATH_MAX, "%s/%s.partial-%ld", directory, name, (long)getpid());
+    if (size > 0 && size < PATH_MAX) return EXIT_OK;
+    return cli_say(EXIT_FAILED, "the path of the store is too long");
+}
+
+void partial_clean(const char *directory)
+{
+    (void)unlink(file_in(directory, "lock.mdb").text);
+    (void)unlink(file_in(directory, "tine.lock").text);
+}
+
+void partial_remove(const char *directory)
+{
+    partial_clean(directory);
+    (void)unlink(file_in(directory, "data.mdb").text);
+    (void)rmdir(directory);
+}
+
+static int fail(const char *what, const char *path)
+{
+    return cli_say(EXIT_FAILED, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static int keep_old(const Place *place, const char *keep_directory)
+{
+    FilePath old = file_in(place->directory, "data.mdb");
+    FilePath kept = file_in(keep_directory, "data.mdb");
+    if (access(old.text, F_OK) != 0) return EXIT_OK; // nothing to keep
+    if (mkdir(keep_directory, 0700) != 0) return fail("make", keep_directory);
+    if (link(old.text, kept.text) == 0) return EXIT_OK;
+    int code = fail("keep the old store as", kept.text);
+    (void)rmdir(keep_directory);
+    return code;
+}
+
+int place_swap(const Place *place, const char *partial, const char *keep_directory)
+{
+    ErrorDetail detail = {{0}};
+    FilePath from = file_in(partial, "data.mdb"), to = file_in(place->directory, "data.mdb");
+    partial_clean(partial);
+    int code = keep_directory ? keep_old(place, keep_directory) : EXIT_OK;
+    if (code) return code;
+    if (rename(from.text, to.text) != 0) {
+        code = fail("rename the copy to", to.text);
+        if (keep_directory) partial_remove(keep_directory);
+        return code;
+    }
+    // Of the old file: readers of the new one are another matter.
+    (void)unlink(file_in(place->directory, "lock.mdb").text);
+    (void)rmdir(partial);
+    if (directory_sync(place->directory, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
+    return EXIT_OK;
+}
+
+uint64_t place_bytes(const char *directory)
+{
+    struct stat status;
+    if (stat(file_in(directory, "data.mdb").text, &status) != 0) return 0;
+    return (uint64_t)status.st_size;
+}
+
+Stamp stamp_now(void)
+{
+    Stamp stamp;
+    struct tm now;
+    time_t seconds = time(NULL);
+    gmtime_r(&seconds, &now);
+    strftime(stamp.text, sizeof(stamp.text), "%Y%m%dT%H%M%SZ", &now);
+    return stamp;
+}

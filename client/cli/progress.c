@@ -1,0 +1,87 @@
+// Progress, by a thread that looks now and then.
+
+#include "progress.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format.h"
+
+enum { FIRST_MS = 1000, NEXT_MS = 250 };
+
+struct Progress {
+    const char *what, *path;
+    uint64_t bytes_total;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t ended;
+    bool is_over, has_shown;
+};
+
+static void show(Progress *progress)
+{
+    struct stat status;
+    progress->has_shown = true;
+    if (!progress->path || stat(progress->path, &status) != 0) {
+        fprintf(stderr, "\r\033[K%s…", progress->what);
+        return;
+    }
+    fprintf(stderr, "\r\033[K%s: %s", progress->what,
+            format_bytes((uint64_t)status.st_size).text);
+    if (progress->bytes_total > 0) {
+        fprintf(stderr, " of %s", format_bytes(progress->bytes_total).text);
+    }
+}
+
+static void *watch(void *context)
+{
+    Progress *progress = context;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    int64_t wait_ms = FIRST_MS;
+    pthread_mutex_lock(&progress->mutex);
+    while (!progress->is_over) {
+        int64_t ns = until.tv_nsec + wait_ms * 1000000;
+        until.tv_sec += ns / 1000000000;
+        until.tv_nsec = ns % 1000000000;
+        if (pthread_cond_timedwait(&progress->ended, &progress->mutex, &until) != 0) {
+            show(progress);
+        }
+        wait_ms = NEXT_MS;
+    }
+    pthread_mutex_unlock(&progress->mutex);
+    return NULL;
+}
+
+Progress *progress_begin(const char *what, const char *path, uint64_t bytes_total)
+{
+    Progress *progress = isatty(STDERR_FILENO) ? calloc(1, sizeof(Progress)) : NULL;
+    if (!progress) return NULL;
+    progress->what = what;
+    progress->path = path;
+    progress->bytes_total = bytes_total;
+    pthread_mutex_init(&progress->mutex, NULL);
+    pthread_cond_init(&progress->ended, NULL);
+    if (pthread_create(&progress->thread, NULL, watch, progress) == 0) return progress;
+    free(progress);
+    return NULL;
+}
+
+void progress_end(Progress *progress)
+{
+    if (!progress) return;
+    pthread_mutex_lock(&progress->mutex);
+    progress->is_over = true;
+    pthread_cond_signal(&progress->ended);
+    pthread_mutex_unlock(&progress->mutex);
+    pthread_join(progress->thread, NULL);
+    if (progress->has_shown) fputs("\r\033[K", stderr);
+    pthread_mutex_destroy(&progress->mutex);
+    pthread_cond_destroy(&progress->ended);
+    free(progress);
+}

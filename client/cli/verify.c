@@ -1,0 +1,100 @@
+// The check in a process of its own. Its result comes back by a pipe; a process that died sends
+// none.
+
+#include "verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+typedef struct Checking {
+    const char *directory;
+    StoreCheckOptions options;
+} Checking;
+
+static void check(const Checking *checking, Verified *out)
+{
+    StoreOptions options = {.directory = checking->directory, .is_read_only = true};
+    Store *store = NULL;
+    out->error = store_open(&options, &out->detail, &store);
+    if (out->error) return;
+    snprintf(out->instance_id, sizeof(out->instance_id), "%s", store_instance_id(store));
+    out->error = store_check(store, &checking->options, &out->result);
+    out->is_read = out->error == ERROR_NONE;
+    store_close(store);
+}
+
+static void become_checker(const Checking *checking, int out)
+{
+    Verified verified = {.is_read = false};
+    check(checking, &verified);
+    fflush(NULL);
+    ssize_t size = write(out, &verified, sizeof(verified));
+    _exit(size == sizeof(verified) ? 0 : 1);
+}
+
+static void read_result(int in, Verified *out)
+{
+    Verified verified;
+    size_t got = 0;
+    while (got < sizeof(verified)) {
+        ssize_t size = read(in, (uint8_t *)&verified + got, sizeof(verified) - got);
+        if (size < 0 && errno == EINTR) continue;
+        if (size <= 0) return;
+        got += (size_t)size;
+    }
+    *out = verified;
+}
+
+static void wait_for(pid_t child, Verified *out)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    if (out->is_read || out->error) return;
+    out->error = ERROR_CORRUPT;
+    snprintf(out->detail.text, sizeof(out->detail.text), "the file is broken: reading it ends by %s",
+             WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "a failure");
+}
+
+int verify_store(const char *directory, void (*found)(void *context, const Damage *damage),
+                 void *context, Verified *out)
+{
+    Checking checking = {.directory = directory, .options = {found, context}};
+    int ends[2];
+    *out = (Verified){.is_read = false};
+    fflush(NULL);
+    if (pipe2(ends, O_CLOEXEC) != 0) return cli_say(EXIT_FAILED, "pipe: %s", strerror(errno));
+    pid_t child = fork();
+    if (child == 0) become_checker(&checking, ends[1]);
+    close(ends[1]);
+    if (child < 0) {
+        close(ends[0]);
+        return cli_say(EXIT_FAILED, "fork: %s", strerror(errno));
+    }
+    Progress *progress = progress_begin("checking", NULL, 0);
+    read_result(ends[0], out);
+    progress_end(progress);
+    close(ends[0]);
+    wait_for(child, out);
+    return EXIT_OK;
+}
+
+bool verified_is_clean(const Verified *verified)
+{
+    return verified->is_read && verified->result.damage_count == 0;
+}
+
+int verified_say(const Verified *verified, const char *what)
+{
+    if (!verified->is_read) {
+        return cli_say(EXIT_FAILED, "%s: %s", what,
+                       verified->detail.text[0] ? verified->detail.text
+                                                : error_text(verified->error));
+    }
+    return cli_say(EXIT_FAILED, "%s is damaged in %llu places; `tine check` names them", what,
+                   (unsigned long long)verified->result.damage_count);
+}
