@@ -2,11 +2,11 @@
 // appear at once.
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "format.h"
+#include "sessions.h"
 #include "table.h"
 
 enum { PAGE_FIRST = 50, PAGE_NEXT = 1000 };
@@ -55,12 +55,6 @@ static void print_row(Table *table, const Session *session, int64_t now_ms)
     table_cell_two(table, end_of(session->project_dir), session->project_dir);
 }
 
-// "." and other paths as they are from the root; what is no path here is searched as it is said.
-static char *realpath_or_same(const char *path, char *directory)
-{
-    return realpath(path, directory) ? directory : (char *)(uintptr_t)path;
-}
-
 static int fill(const Cli *cli, ListSessionsRequest *request, char *directory)
 {
     static const char *const ORDERS[] = {"active", "created", NULL};
@@ -77,7 +71,7 @@ static int fill(const Cli *cli, ListSessionsRequest *request, char *directory)
     if (option_is_given(cli, "all")) request->deleted = DELETED_FILTER_INCLUDE;
     if (option_is_given(cli, "deleted")) request->deleted = DELETED_FILTER_ONLY;
     const char *project = option_text(cli, "project"), *query = option_text(cli, "query");
-    if (project) request->project_dir = realpath_or_same(project, directory);
+    if (project) request->project_dir = project_path(project, directory);
     if (query) request->query = (char *)(uintptr_t)query;
     return EXIT_OK;
 }

@@ -19,17 +19,23 @@ extern const Command command_rename;
 extern const Command command_rm;
 extern const Command command_restore;
 extern const Command command_purge;
+extern const Command command_memory;
+extern const Command command_todo;
+extern const Command command_cost;
+extern const Command command_tree;
+extern const Command command_watch;
+extern const Command command_top;
 extern const Command command_call;
 extern const Command command_describe;
-extern const Command command_backup;
-extern const Command command_check;
-extern const Command command_compact_db;
-extern const Command command_restore_backup;
-extern const Command command_help;
-extern const Command command_metrics;
-extern const Command command_ping;
 extern const Command command_stats;
+extern const Command command_metrics;
+extern const Command command_check;
+extern const Command command_backup;
+extern const Command command_restore_backup;
+extern const Command command_compact_db;
+extern const Command command_ping;
 extern const Command command_version;
+extern const Command command_help;
 
 const Command *const COMMANDS[] = {
     &command_new,
@@ -45,6 +51,12 @@ const Command *const COMMANDS[] = {
     &command_rm,
     &command_restore,
     &command_purge,
+    &command_memory,
+    &command_todo,
+    &command_cost,
+    &command_tree,
+    &command_watch,
+    &command_top,
     &command_call,
     &command_describe,
     &command_stats,

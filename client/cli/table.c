@@ -59,7 +59,9 @@ static struct libscols_table *lines_new(const Table *table)
     scols_table_set_termwidth(lines, 16 * 1024);
     for (size_t i = 0; i < table->column_count; i++) {
         const Column *wanted = &table->columns[i];
-        int flags = (is_left_out(table, i) ? SCOLS_FL_HIDDEN : 0) | SCOLS_FL_STRICTWIDTH | (wanted->kind == COLUMN_RIGHT ? SCOLS_FL_RIGHT : 0);
+        int flags = SCOLS_FL_STRICTWIDTH;
+        if (wanted->kind == COLUMN_RIGHT) flags |= SCOLS_FL_RIGHT;
+        if (is_left_out(table, i)) flags |= SCOLS_FL_HIDDEN;
         struct libscols_column *column = scols_table_new_column(
             lines, wanted->name, (double)width_of(table, i), flags);
         if (column && table->cli->has_colour) {

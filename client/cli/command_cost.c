@@ -1,0 +1,260 @@
+// tine cost: what was spent. Every number is a sum of what is recorded once, with the message that
+// spent it: forks read their ancestors' messages but never own them, so nothing is counted twice.
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "format.h"
+#include "json.h"
+#include "sessions.h"
+#include "table.h"
+
+typedef enum CostBy { BY_SESSION, BY_PROJECT, BY_MODEL } CostBy;
+
+typedef struct CostRow {
+    char *key; // owned: a project, or a model
+    Totals own, rolled_up;
+} CostRow;
+
+typedef struct Cost {
+    Cli *cli;
+    CostBy by;
+    CostRow *rows; // owned, sorted by key
+    size_t count, capacity;
+    Table *table;
+    Totals own, rolled_up; // of all
+} Cost;
+
+static const Column COLUMNS[] = {
+    {"OWN USD", COLUMN_RIGHT, 12, 0},    {"ROLLED UP", COLUMN_RIGHT, 12, 0},
+    {"INPUT", COLUMN_RIGHT, 8, 0},       {"OUTPUT", COLUMN_RIGHT, 8, 0},
+    {"CACHE READ", COLUMN_RIGHT, 10, 90}, {"CACHE WRITE", COLUMN_RIGHT, 11, 90},
+    {"OF", COLUMN_REST, 20, 0},          {NULL, COLUMN_LEFT, 0, 0},
+};
+
+static void totals_add(Totals *sum, const Totals *more)
+{
+    sum->input_tokens += more->input_tokens;
+    sum->output_tokens += more->output_tokens;
+    sum->cache_read_tokens += more->cache_read_tokens;
+    sum->cache_write_tokens += more->cache_write_tokens;
+    sum->cost_nano_usd += more->cost_nano_usd;
+}
+
+static void print_count(Table *table, int64_t count)
+{
+    table_cell_two(table, format_count(count).text, format_number(count).text);
+}
+
+static void print_json_totals(const char *name, const Totals *totals)
+{
+    printf("\"%s\":{\"input_tokens\":%lld,\"output_tokens\":%lld,\"cache_read_tokens\":%lld,"
+           "\"cache_write_tokens\":%lld,\"cost_nano_usd\":%lld}",
+           name, (long long)totals->input_tokens, (long long)totals->output_tokens,
+           (long long)totals->cache_read_tokens, (long long)totals->cache_write_tokens,
+           (long long)totals->cost_nano_usd);
+}
+
+static void print_row(Cost *cost, const char *id, const char *name, const Totals *own,
+                      const Totals *rolled_up)
+{
+    if (cost->cli->is_json) {
+        printf("{\"%s\":", cost->by == BY_PROJECT ? "project_dir"
+                           : cost->by == BY_MODEL ? "model"
+                                                  : "session_id");
+        json_write_text(stdout, slice_of(cost->by == BY_SESSION ? id : name));
+        printf(",");
+        print_json_totals("own", own);
+        if (rolled_up) {
+            printf(",");
+            print_json_totals("rolled_up", rolled_up);
+        }
+        printf("}\n");
+        return;
+    }
+    Table *table = cost->table;
+    table_cell(table, format_usd(own->cost_nano_usd).text);
+    table_cell(table, rolled_up ? format_usd(rolled_up->cost_nano_usd).text : "");
+    print_count(table, own->input_tokens);
+    print_count(table, own->output_tokens);
+    print_count(table, own->cache_read_tokens);
+    print_count(table, own->cache_write_tokens);
+    char both[1024];
+    snprintf(both, sizeof(both), "%s%s%s", id, *id && *name ? "  " : "", name);
+    table_cell_two(table, both, *id ? id : name);
+}
+
+// The row of this key: an old one, or a new one in its place. NULL: no memory.
+static CostRow *row_of(Cost *cost, const char *key)
+{
+    size_t low = 0, high = cost->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(cost->rows[middle].key, key);
+        if (order == 0) return &cost->rows[middle];
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (cost->count == cost->capacity) {
+        size_t capacity = cost->capacity ? cost->capacity * 2 : 64;
+        CostRow *rows = realloc(cost->rows, capacity * sizeof(CostRow));
+        if (!rows) return NULL;
+        cost->rows = rows;
+        cost->capacity = capacity;
+    }
+    char *copy = strdup(key);
+    if (!copy) return NULL;
+    memmove(&cost->rows[low + 1], &cost->rows[low], (cost->count - low) * sizeof(CostRow));
+    cost->rows[low] = (CostRow){copy, TOTALS__INIT, TOTALS__INIT};
+    cost->count++;
+    return &cost->rows[low];
+}
+
+static int add_message(Cost *cost, const Session *session, const Message *message)
+{
+    const Usage *usage = message->usage;
+    if (!usage) return EXIT_OK;
+    const ModelRef *model = message->model ? message->model : session->model;
+    char key[1024];
+    snprintf(key, sizeof(key), "%s/%s", model->provider, model->name);
+    CostRow *row = row_of(cost, key);
+    if (!row) return cli_say(EXIT_FAILED, "out of memory");
+    Totals more = TOTALS__INIT;
+    more.input_tokens = usage->input_tokens;
+    more.output_tokens = usage->output_tokens;
+    more.cache_read_tokens = usage->cache_read_tokens;
+    more.cache_write_tokens = usage->cache_write_tokens;
+    more.cost_nano_usd = usage->cost_nano_usd;
+    totals_add(&row->own, &more);
+    return EXIT_OK;
+}
+
+// A session's model says what it uses now; which one spent what, only its messages know.
+static int add_messages(Cost *cost, const Session *session)
+{
+    ListMessagesRequest request = LIST_MESSAGES_REQUEST__INIT;
+    request.session_id = session->id;
+    CLEANUP(message_freep) ListMessagesResponse *reply = NULL;
+    do {
+        ListMessagesResponse *next = NULL;
+        if (tine_list_messages(cost->cli->tine, &cost->cli->call, &request, &next)) {
+            return cli_fail(cost->cli, &cost->cli->status);
+        }
+        message_freep(&reply);
+        reply = next;
+        for (size_t i = 0; i < reply->n_messages; i++) {
+            int code = add_message(cost, session, reply->messages[i]);
+            if (code) return code;
+        }
+        request.cursor = reply->next_cursor;
+    } while (*reply->next_cursor);
+    return EXIT_OK;
+}
+
+static int on_session(void *context, const Session *session)
+{
+    Cost *cost = context;
+    totals_add(&cost->own, session->own_totals);
+    // Only the oldest ancestors: what is rolled up into them holds their descendants'.
+    if (!*session->parent_id) totals_add(&cost->rolled_up, session->totals);
+    if (cost->by == BY_SESSION) {
+        print_row(cost, session->id, *session->slug ? session->slug : session->title,
+                  session->own_totals, session->totals);
+        return EXIT_OK;
+    }
+    if (cost->by == BY_MODEL) return add_messages(cost, session);
+    CostRow *row = row_of(cost, session->project_dir);
+    if (!row) return cli_say(EXIT_FAILED, "out of memory");
+    totals_add(&row->own, session->own_totals);
+    if (!*session->parent_id) totals_add(&row->rolled_up, session->totals);
+    return EXIT_OK;
+}
+
+static int sum_one(Cost *cost, const char *text)
+{
+    SessionName name;
+    int code = cli_find_session(cost->cli, text, &name);
+    if (code) return code;
+    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
+    request.session_id = name.id;
+    CLEANUP(message_freep) GetSessionResponse *reply = NULL;
+    if (tine_get_session(cost->cli->tine, &cost->cli->call, &request, &reply)) {
+        return cli_fail(cost->cli, &cost->cli->status);
+    }
+    return on_session(cost, reply->session);
+}
+
+static int sum_all(Cost *cost)
+{
+    char directory[PATH_MAX];
+    ListSessionsRequest request = LIST_SESSIONS_REQUEST__INIT;
+    request.deleted = DELETED_FILTER_INCLUDE; // what is deleted was paid for all the same
+    const char *project = option_text(cost->cli, "project");
+    if (project) request.project_dir = project_path(project, directory);
+    return sessions_each(cost->cli, &request, on_session, cost);
+}
+
+static void print_rows(Cost *cost)
+{
+    for (size_t i = 0; i < cost->count; i++) {
+        const CostRow *row = &cost->rows[i];
+        print_row(cost, "", row->key, &row->own, cost->by == BY_MODEL ? NULL : &row->rolled_up);
+    }
+    if (cost->cli->is_terminal && !cost->cli->is_json) {
+        print_row(cost, "", "all of these", &cost->own,
+                  cost->by == BY_MODEL ? NULL : &cost->rolled_up);
+    }
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    static const char *const BY[] = {"session", "project", "model", NULL};
+    int by = BY_SESSION;
+    Tine *tine;
+    int code = option_choice(cli, "by", BY, &by);
+    if (!code && argument_count && by == BY_PROJECT) {
+        code = cli_usage(cli, "a session or --by project, not both");
+    }
+    if (!code) code = cli_connect(cli, &tine);
+    if (code) return code;
+    Cost cost = {.cli = cli,
+                 .by = (CostBy)by,
+                 .own = TOTALS__INIT,
+                 .rolled_up = TOTALS__INIT};
+    cli_page(cli);
+    cost.table = cli->is_json ? NULL : table_open(cli, COLUMNS);
+    code = argument_count ? sum_one(&cost, arguments[0]) : sum_all(&cost);
+    if (!code) print_rows(&cost);
+    table_closep(&cost.table);
+    for (size_t i = 0; i < cost.count; i++) free(cost.rows[i].key);
+    free(cost.rows);
+    return code;
+}
+
+static const Option OPTIONS[] = {
+    {"by", 'b', "WHAT", "session, project or model; session"},
+    {"project", 'p', "DIR", "of this project only"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_cost = {
+    .name = "cost",
+    .arguments = "[SESSION]",
+    .summary = "says what was spent, by session, project or model",
+    .details = "Own is the sum over the messages that a session owns; forks own none of what\n"
+               "they inherit. Rolled up is what was added to a session by PropagateTotals,\n"
+               "--propagate or UpdateSessionTotals: its descendants' too, if they were told to.\n"
+               "Of a project it is that of the sessions without a parent. Deleted sessions, and\n"
+               "messages of branches that were left, count: they were paid for. --json gives a\n"
+               "line for each.",
+    .options = OPTIONS,
+    .examples = {"tine cost @last", "tine cost --by model --project .",
+                 "tine cost --by project --json | jq .own.cost_nano_usd"},
+    .argument_count_max = 1,
+    .run = run,
+};

@@ -1,0 +1,131 @@
+// tine top: the server at work. On a terminal a screen that is drawn anew each second; elsewhere
+// one sample.
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "json.h"
+#include "screen.h"
+#include "top_frame.h"
+
+enum { INTERVAL_MS = 1000, INTERVAL_MS_MIN = 100, INTERVAL_MS_MAX = 3600 * 1000 };
+
+typedef struct Top {
+    Cli *cli;
+    TopSample before, now;
+    int64_t interval_ms, count;
+} Top;
+
+static void print_json(const TopSample *sample)
+{
+    printf("{\"health\":");
+    json_write(stdout, &sample->health->base, JSON_LINE);
+    printf(",\"stats\":");
+    json_write(stdout, &sample->stats->base, JSON_LINE);
+    printf(",\"sessions\":[");
+    for (size_t i = 0; i < sample->sessions->n_sessions; i++) {
+        if (i > 0) printf(",");
+        json_write(stdout, &sample->sessions->sessions[i]->base, JSON_LINE);
+    }
+    printf("]}\n");
+}
+
+static int print_once(Top *top)
+{
+    if (top_sample(top->cli, &top->now)) return cli_fail(top->cli, &top->cli->status);
+    if (top->cli->is_json) {
+        print_json(&top->now);
+    } else {
+        TopFrame frame = {.out = stdout};
+        top_draw(top->cli, &frame, &top->before, &top->now);
+    }
+    return EXIT_OK;
+}
+
+// Draws into memory first: a frame appears at once, without flicker.
+static void draw(Top *top, int code)
+{
+    char *text = NULL;
+    size_t size;
+    TopFrame frame = {.is_live = true, .has_colour = top->cli->has_colour};
+    screen_size(&frame.columns, &frame.rows);
+    frame.out = open_memstream(&text, &size);
+    if (!frame.out) return;
+    fputs("\033[H", frame.out);
+    if (code) {
+        fprintf(frame.out, "%.*s\033[K\n", frame.columns - 1, top->cli->status.message);
+    } else {
+        top_draw(top->cli, &frame, &top->before, &top->now);
+    }
+    fputs("\033[J", frame.out);
+    if (fclose(frame.out) == 0) {
+        fwrite(text, 1, size, stdout);
+        fflush(stdout);
+    }
+    free(text);
+}
+
+// Samples until the user, a signal or --count ends it. A server that is away is waited for.
+static int run_live(Top *top)
+{
+    int64_t next_ns = clock_monotonic_ns();
+    int code = EXIT_OK;
+    for (bool is_due = true;;) {
+        if (is_due) {
+            TopSample sample;
+            code = top_sample(top->cli, &sample);
+            if (!code) {
+                top_sample_free(&top->before);
+                top->before = top->now;
+                top->now = sample;
+            }
+            next_ns = clock_monotonic_ns() + top->interval_ms * 1000000;
+        }
+        draw(top, code);
+        if (is_due && --top->count == 0) return EXIT_OK;
+        int64_t wait_ns = next_ns - clock_monotonic_ns();
+        char key = 0;
+        ScreenEvent event = screen_wait(wait_ns > 0 ? (int)(wait_ns / 1000000) + 1 : 0, &key);
+        if (event == SCREEN_SIGNAL || (event == SCREEN_KEY && key == 'q')) return EXIT_OK;
+        is_due = clock_monotonic_ns() >= next_ns || (event == SCREEN_KEY && key == ' ');
+    }
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    (void)argument_count;
+    (void)arguments;
+    Top top = {.cli = cli, .interval_ms = INTERVAL_MS};
+    Tine *tine;
+    int code =
+        option_number(cli, "interval", INTERVAL_MS_MIN, INTERVAL_MS_MAX, &top.interval_ms);
+    if (!code) code = option_number(cli, "count", 1, INT64_MAX, &top.count);
+    if (!code) code = cli_connect(cli, &tine);
+    if (code) return code;
+    bool is_live = cli->is_terminal && !cli->is_json && screen_open();
+    code = is_live ? run_live(&top) : print_once(&top);
+    screen_close();
+    top_sample_free(&top.before);
+    top_sample_free(&top.now);
+    screen_obey();
+    return code;
+}
+
+static const Option OPTIONS[] = {
+    {"interval", 'i', "MS", "milliseconds between two looks; 1000"},
+    {"count", 'n', "N", "end after so many looks"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_top = {
+    .name = "top",
+    .arguments = "",
+    .summary = "shows the server at work: sessions, requests, latency, readers, disk",
+    .details = "q or Ctrl-C ends it, space looks at once. Latencies are upper ends of buckets that\n"
+               "are powers of two. In a pipe and with --json it looks once; the rates are then\n"
+               "those since tined started.",
+    .options = OPTIONS,
+    .examples = {"tine top", "tine top --json | jq .stats.readers"},
+    .run = run,
+};

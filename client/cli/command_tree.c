@@ -1,0 +1,210 @@
+// tine tree: forks and subagents, drawn. All sessions are read, then each is hung below its parent;
+// a parent that is not among them (another project's, or purged) makes its children roots.
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "format.h"
+#include "sessions.h"
+#include "text.h"
+
+typedef struct Node {
+    Session *session; // owned
+    struct Node *first_child, *last_child, *next;
+    struct Node *parent;
+    bool is_chosen; // its tree is to be drawn
+} Node;
+
+typedef struct Tree {
+    Cli *cli;
+    Node *nodes; // owned, sorted by id
+    size_t count, capacity;
+    Node roots; // of all
+} Tree;
+
+enum { INDENT_COLUMNS = 3, INDENTS_MAX = 40, LABEL_COLUMNS_MIN = 16 };
+
+static int on_session(void *context, const Session *session)
+{
+    Tree *tree = context;
+    if (tree->count == tree->capacity) {
+        size_t capacity = tree->capacity ? tree->capacity * 2 : 256;
+        Node *nodes = realloc(tree->nodes, capacity * sizeof(Node));
+        if (!nodes) return cli_say(EXIT_FAILED, "out of memory");
+        tree->nodes = nodes;
+        tree->capacity = capacity;
+    }
+    // A copy, by way of its bytes: pages are freed as they are read.
+    size_t size = protobuf_c_message_get_packed_size(&session->base);
+    uint8_t *bytes = malloc(size ? size : 1);
+    Session *copy = NULL;
+    if (bytes) {
+        (void)protobuf_c_message_pack(&session->base, bytes);
+        copy = (Session *)protobuf_c_message_unpack(&session__descriptor, NULL, size, bytes);
+    }
+    free(bytes);
+    if (!copy) return cli_say(EXIT_FAILED, "out of memory");
+    tree->nodes[tree->count++] = (Node){.session = copy};
+    return EXIT_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const Node *)a)->session->id, ((const Node *)b)->session->id);
+}
+
+static Node *find(Tree *tree, const char *id)
+{
+    size_t low = 0, high = tree->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(tree->nodes[middle].session->id, id);
+        if (order == 0) return &tree->nodes[middle];
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+// Ids are in the order of creation, so children come after their parents, the oldest first.
+static void hang(Tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        Node *node = &tree->nodes[i];
+        Node *parent = *node->session->parent_id ? find(tree, node->session->parent_id) : NULL;
+        if (!parent || parent == node) parent = &tree->roots;
+        node->parent = parent;
+        if (parent->last_child) parent->last_child->next = node;
+        if (!parent->first_child) parent->first_child = node;
+        parent->last_child = node;
+    }
+}
+
+// The node that is drawn after this one: its child, its sister, or an ancestor's.
+static Node *node_after(Node *node, const Node *top)
+{
+    if (node->first_child) return node->first_child;
+    while (node != top && !node->next) node = node->parent;
+    return node == top ? NULL : node->next;
+}
+
+// The lines to the left of a node, from the root's side. Deep trees are drawn up to a width.
+static size_t print_lines(Node *node, const Node *top)
+{
+    size_t depth = 0;
+    for (Node *above = node; above->parent != top; above = above->parent) depth++;
+    size_t shown = depth < INDENTS_MAX ? depth : INDENTS_MAX;
+    for (size_t i = shown; i > 0; i--) {
+        Node *above = node;
+        for (size_t up = 1; up < i; up++) above = above->parent;
+        bool is_last = !above->next;
+        fputs(i == 1 ? is_last ? "└─ " : "├─ " : is_last ? "   " : "│  ", stdout);
+    }
+    return shown * INDENT_COLUMNS;
+}
+
+static void print_node(const Tree *tree, Node *node, const Node *top)
+{
+    const Cli *cli = tree->cli;
+    const Session *session = node->session;
+    const char *name = *session->slug ? session->slug : session->title;
+    if (!*name) name = session->first_message_preview;
+    size_t used = print_lines(node, top);
+    char end[128];
+    snprintf(end, sizeof(end), "  %s%llu msgs  %s%s",
+             session->kind == SESSION_KIND_SUBAGENT ? "subagent  "
+             : *session->fork_message_id            ? "fork  "
+                                                    : "",
+             (unsigned long long)session->message_count,
+             format_money(session->own_totals->cost_nano_usd).text,
+             session->deleted_at ? "  deleted" : "");
+    size_t taken = used + ID_BYTES + 1 + text_columns(end), columns = LABEL_COLUMNS_MIN;
+    if ((size_t)cli->width > taken + columns) columns = (size_t)cli->width - taken;
+    char *safe = text_line(name, cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN,
+                           cli->is_terminal ? columns : 0);
+    const char *yellow = cli->has_colour ? "\033[33m" : "";
+    const char *none = cli->has_colour ? "\033[0m" : "";
+    printf("%s%s%s  %s%s\n", yellow, session->id, none, safe ? safe : "", end);
+    free(safe);
+}
+
+// Draws, or prints as one document, all that hangs below `top`.
+static int print_tree(Tree *tree, Node *top)
+{
+    Node *first = top->first_child;
+    if (!tree->cli->is_json) {
+        for (Node *node = first; node; node = node_after(node, top)) print_node(tree, node, top);
+        return EXIT_OK;
+    }
+    ListSessionsResponse all = LIST_SESSIONS_RESPONSE__INIT;
+    all.sessions = calloc(tree->count + 1, sizeof(Session *));
+    if (!all.sessions) return cli_say(EXIT_FAILED, "out of memory");
+    for (Node *node = first; node; node = node_after(node, top)) {
+        all.sessions[all.n_sessions++] = node->session;
+    }
+    int code = cli_print_json(tree->cli, &all.base);
+    free(all.sessions);
+    return code;
+}
+
+static int draw(Tree *tree, const char *session_id)
+{
+    qsort(tree->nodes, tree->count, sizeof(Node), compare);
+    hang(tree);
+    Node *wanted = session_id ? find(tree, session_id) : NULL;
+    if (session_id && !wanted) {
+        return cli_say(EXIT_NOT_FOUND, "session %s is deleted; say --all", session_id);
+    }
+    if (!wanted) return print_tree(tree, &tree->roots);
+    while (wanted->parent != &tree->roots) wanted = wanted->parent;
+    // Its tree alone: a top with one child.
+    wanted->next = NULL;
+    tree->roots.first_child = tree->roots.last_child = wanted;
+    return print_tree(tree, &tree->roots);
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    Tree tree = {.cli = cli};
+    Tine *tine;
+    SessionName session;
+    char directory[PATH_MAX];
+    const char *project = option_text(cli, "project");
+    int code = cli_connect(cli, &tine);
+    if (!code && argument_count) code = cli_find_session(cli, arguments[0], &session);
+    if (code) return code;
+    ListSessionsRequest request = LIST_SESSIONS_REQUEST__INIT;
+    if (project) request.project_dir = project_path(project, directory);
+    if (option_is_given(cli, "all")) request.deleted = DELETED_FILTER_INCLUDE;
+    code = sessions_each(cli, &request, on_session, &tree);
+    if (!code) {
+        cli_page(cli);
+        code = draw(&tree, argument_count ? session.id : NULL);
+    }
+    for (size_t i = 0; i < tree.count; i++) message_freep(&tree.nodes[i].session);
+    free(tree.nodes);
+    return code;
+}
+
+static const Option OPTIONS[] = {
+    {"project", 'p', "DIR", "of this project; of all"},
+    {"all", 'a', NULL, "with deleted sessions"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_tree = {
+    .name = "tree",
+    .arguments = "[SESSION]",
+    .summary = "draws who was forked from whom, and who works for whom",
+    .details = "With a session, only the tree that it is in. --json is one document with all\n"
+               "sessions, parents before their children.",
+    .options = OPTIONS,
+    .examples = {"tine tree --project .", "tine tree @last"},
+    .argument_count_max = 1,
+    .run = run,
+};

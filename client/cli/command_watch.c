@@ -1,0 +1,101 @@
+// tine watch: events, as they happen.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "format.h"
+#include "text.h"
+
+static void watch_closep(TineWatch **watch)
+{
+    tine_watch_close(*watch);
+}
+
+static void print_event(const Cli *cli, const Event *event)
+{
+    TextUse use = cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN;
+    char *type = text_line(event->type, use, 40), *data = text_line(event->data_json, use, 200);
+    const char *what = *event->message_id ? event->message_id : event->record_id;
+    const char *bold = cli->has_colour ? "\033[1m" : "", *none = cli->has_colour ? "\033[0m" : "";
+    if (cli->is_terminal) {
+        printf("%6llu  %.12s  %s%-18s%s  %s  %s%s%s\n", (unsigned long long)event->sequence,
+               format_time(event->created_at).text + sizeof("2026-11-18T") - 1, bold,
+               type ? type : "", none, event->session_id, what, *event->data_json ? "  " : "",
+               data ? data : "");
+    } else {
+        printf("%llu\t%s\t%s\t%s\t%s\t%s\n", (unsigned long long)event->sequence,
+               format_time(event->created_at).text, type ? type : "", event->session_id, what,
+               data ? data : "");
+    }
+    free(type);
+    free(data);
+}
+
+static int fill(const Cli *cli, TineWatchOptions *options, int64_t *count)
+{
+    int64_t after = -1;
+    int code = option_number(cli, "after", 0, INT64_MAX, &after);
+    if (!code) code = option_number(cli, "count", 1, INT64_MAX, count);
+    if (code) return code;
+    if (after >= 0 && option_is_given(cli, "oldest")) {
+        return cli_usage(cli, "--after or --oldest, not both");
+    }
+    options->type_prefix = option_text(cli, "type");
+    if (option_is_given(cli, "oldest")) options->start = TINE_WATCH_OLDEST;
+    if (after >= 0) {
+        options->start = TINE_WATCH_AFTER;
+        options->after_sequence = (uint64_t)after;
+    }
+    return EXIT_OK;
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    TineWatchOptions options = {0};
+    Tine *tine;
+    SessionName session;
+    int64_t count = INT64_MAX;
+    int code = fill(cli, &options, &count);
+    if (!code) code = cli_connect(cli, &tine);
+    if (!code && argument_count) {
+        code = cli_find_session(cli, arguments[0], &session);
+        options.session_id = session.id;
+    }
+    if (code) return code;
+    CLEANUP(watch_closep) TineWatch *watch = NULL;
+    if (tine_watch(tine, &options, &cli->status, &watch)) return cli_fail(cli, &cli->status);
+    for (; count > 0; count--) {
+        CLEANUP(message_freep) Event *event = NULL;
+        if (tine_watch_next(watch, -1, &cli->status, &event)) return cli_fail(cli, &cli->status);
+        if (!event) continue;
+        if (cli->is_json) {
+            (void)cli_print_json_line(cli, &event->base);
+        } else {
+            print_event(cli, event);
+        }
+        if (fflush(stdout) != 0) return EXIT_FAILED;
+    }
+    return EXIT_OK;
+}
+
+static const Option OPTIONS[] = {
+    {"type", 't', "PREFIX", "only events whose type begins so: message."},
+    {"oldest", 0, NULL, "begin with the oldest event that is kept"},
+    {"after", 0, "N", "begin after the event of this sequence"},
+    {"count", 'n', "N", "end after so many"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_watch = {
+    .name = "watch",
+    .arguments = "[SESSION]",
+    .summary = "prints events as they happen, of all sessions or of one",
+    .details = "It survives restarts of tined and misses nothing; Ctrl-C ends it. In a pipe there\n"
+               "is a line for each: sequence, time, type, session, message or record, and data,\n"
+               "with tabs between them. --json gives a line for each with all that is known.",
+    .options = OPTIONS,
+    .examples = {"tine watch", "tine watch plan --type message. --json | jq -r .message_id"},
+    .argument_count_max = 1,
+    .run = run,
+};
