@@ -54,7 +54,7 @@ static void draw(Top *top, int code)
     if (!frame.out) return;
     fputs("\033[H", frame.out);
     if (code) {
-        fprintf(frame.out, "%.*s\033[K\n", frame.columns - 1, top->cli->status.message);
+        top_draw_failure(&frame, &top->cli->status);
     } else {
         top_draw(top->cli, &frame, &top->before, &top->now);
     }
@@ -122,9 +122,10 @@ const Command command_top = {
     .name = "top",
     .arguments = "",
     .summary = "shows the server at work: sessions, requests, latency, readers, disk",
-    .details = "q or Ctrl-C ends it, space looks at once. Latencies are upper ends of buckets that\n"
-               "are powers of two. In a pipe and with --json it looks once; the rates are then\n"
-               "those since tined started.",
+    .details = "q or Ctrl-C ends it, space looks at once. Latencies are upper ends of buckets\n"
+               "that are powers of two; those of ListEvents, which waits, count for themselves\n"
+               "only. In a pipe and with --json it looks once; the rates are then those since\n"
+               "tined started.",
     .options = OPTIONS,
     .examples = {"tine top", "tine top --json | jq .stats.readers"},
     .run = run,

@@ -24,3 +24,6 @@ void top_sample_free(TopSample *sample);
 
 // Draws a sample. The rates are those since `before`, or since the server started if that is empty.
 void top_draw(const Cli *cli, TopFrame *frame, const TopSample *before, const TopSample *now);
+
+// Draws why there is none.
+void top_draw_failure(TopFrame *frame, const TineStatus *status);
