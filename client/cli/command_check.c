@@ -140,10 +140,10 @@ const Command command_check = {
     .name = "check",
     .arguments = "[DIRECTORY]",
     .summary = "checks a store: every table against every other",
-    .details = "Of a store that no tined has open, or of a backup; changes nothing. Each damage is\n"
-               "one line, its kind first; damage of the file itself is of the kind \"file\". Ends\n"
-               "with 1 when there is any, 3 without a store, 4 while a tined has it (then check a\n"
-               "backup: tine backup).",
+    .details = "Of a store that no tined has open, or of a backup; changes nothing. Each damage\n"
+               "is one line, its kind first; damage of the file itself is of the kind \"file\".\n"
+               "Ends with 1 when there is any, 3 without a store, 4 while a tined has it (then\n"
+               "check a backup: tine backup).",
     .options = OPTIONS,
     .examples = {"tine check", "tine check ./tine-backup-20261118T151124Z",
                  "tine check --json | jq .counts"},

@@ -71,9 +71,9 @@ const Command command_compact_db = {
     .name = "compact-db",
     .arguments = "",
     .summary = "gives the store's unused space back to the file system",
-    .details = "Refuses while a tined has the store: stop it first. A copy without what is free is\n"
-               "made beside it, checked, and takes its place at once; it needs room on the disk for\n"
-               "as long as both are there.",
+    .details = "Refuses while a tined has the store: stop it first. A copy without what is free\n"
+               "is made beside it, checked, and takes its place at once; it needs room on the\n"
+               "disk for as long as both are there.",
     .options = OPTIONS,
     .examples = {"tine compact-db", "tine compact-db --data /srv/tine --json"},
     .run = run,

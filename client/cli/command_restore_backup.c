@@ -119,10 +119,10 @@ const Command command_restore_backup = {
     .name = "restore-backup",
     .arguments = "BACKUP",
     .summary = "puts a backup in the place of the store, and keeps the old one",
-    .details = "Refuses while a tined has the store: stop it first. The backup is copied and checked\n"
-               "before anything is changed, then takes the store's place at once; the old store is\n"
-               "kept beside it, in before-restore-TIME, until you remove it. Events begin anew:\n"
-               "whoever watches is told that the store changed.",
+    .details = "Refuses while a tined has the store: stop it first. The backup is copied and\n"
+               "checked before anything is changed, then takes the store's place at once; the\n"
+               "old store is kept beside it, in before-restore-TIME, until you remove it. Events\n"
+               "begin anew: whoever watches is told that the store changed.",
     .options = OPTIONS,
     .examples = {"tine restore-backup ./tine-backup-20261118T151124Z",
                  "tine restore-backup /mnt/backups/tine-2026-11-18 --data /srv/tine"},

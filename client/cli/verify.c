@@ -56,8 +56,9 @@ static void wait_for(pid_t child, Verified *out)
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     if (out->is_read || out->error) return;
     out->error = ERROR_CORRUPT;
-    snprintf(out->detail.text, sizeof(out->detail.text), "the file is broken: reading it ends by %s",
-             WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "a failure");
+    const char *end = WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "a failure";
+    snprintf(out->detail.text, sizeof(out->detail.text),
+             "the file is broken: reading it ends by %s", end);
 }
 
 int verify_store(const char *directory, void (*found)(void *context, const Damage *damage),
