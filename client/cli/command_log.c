@@ -29,6 +29,7 @@ typedef struct Log {
     uint32_t limit, page_bytes;
     MessageStyle style;
     char newest_id[ID_BYTES]; // of those printed
+    char marker_id[ID_BYTES]; // of --since-marker
 } Log;
 
 static int page_history(Log *log, char *cursor, Page *out)
@@ -121,8 +122,13 @@ static int print_pages(Log *log, int64_t count)
         if (code) return code;
         page_free(&page);
         page = next;
-        if (page.marker) print(log, page.marker);
+        if (page.marker) {
+            print(log, page.marker);
+            snprintf(log->marker_id, sizeof(log->marker_id), "%s", page.marker->id);
+        }
         for (size_t i = 0; i < page.count && count > 0; i++, count--) {
+            // The marker came first; where it stands in the window it is not said again.
+            if (strcmp(page.messages[i]->id, log->marker_id) == 0) continue;
             print(log, page.messages[i]);
         }
         fflush(stdout);

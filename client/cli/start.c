@@ -166,8 +166,9 @@ __attribute__((noreturn)) static void become_tined(const Start *start)
     (void)close_range(STDERR_FILENO + 1, ~0U, 0);
     if (chdir("/") != 0) _exit(127);
     setenv("NOTIFY_SOCKET", start->ready_name, 1);
-    execl(start->tined_path, "tined", "--socket", start->socket_path, "--idle-exit", IDLE_EXIT,
-          "--log-file", start->log_path, (char *)NULL);
+    setenv("TINE_IDLE_EXIT", IDLE_EXIT, /* overwrite= */ 0);
+    execl(start->tined_path, "tined", "--socket", start->socket_path, "--log-file", start->log_path,
+          (char *)NULL);
     _exit(127);
 }
 

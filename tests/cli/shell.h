@@ -35,3 +35,6 @@ void shell_tined_stop(Shell *shell);
 
 // Where it listens: "ipc://…". Borrowed until the next call.
 const char *shell_url(void);
+
+// In a child: makes it one of this home. Nothing of whoever runs the tests is seen by it.
+void shell_enter_home(void);

@@ -1,0 +1,76 @@
+// Starting tined when none runs.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "shell.h"
+
+// A tined that a failed test leaves behind ends by itself.
+#define SOON "export TINE_IDLE_EXIT=10s; "
+#define STOP "pid=$(cat tine/tine.sock.lock); kill $pid; tail -s 0.02 --pid=$pid -f /dev/null"
+
+TEST(a_command_starts_tined_when_none_runs)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_fails(shell, 4, "tine ls --no-start");
+    shell_ok(shell, SOON "tine new -s plan");
+    CHECK_EQ(strlen(shell->output), 27);
+    CHECK_STR(shell->errors, "");
+    shell_ok(shell, "tine --no-start ls | cut -f6; grep -c ready state/tine/tined.log");
+    CHECK_STR(shell->output, "plan\n1\n");
+    shell_ok(shell, "stat -c %%a state/tine/tined.log state/tine data/tine");
+    CHECK_STR(shell->output, "600\n700\n700\n");
+    // It is away from whoever started it: its session, directory and descriptors are its own.
+    shell_ok(shell, "pid=$(cat tine/tine.sock.lock); ps -o sid= -p $pid | tr -d ' ' | "
+                    "grep -qx $pid; readlink /proc/$pid/cwd; readlink /proc/$pid/fd/0");
+    CHECK_STR(shell->output, "/\n/dev/null\n");
+    shell_ok(shell, STOP);
+    shell_ok(shell, SOON "tine ls | cut -f6; " STOP);
+    CHECK_STR(shell->output, "plan\n");
+}
+
+TEST(twenty_at_once_start_one)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, SOON "for i in $(seq 20); do tine new -s s$i >out$i 2>&1 & done; wait; "
+                         "cat out* | sort -u | wc -l; tine ls | wc -l; "
+                         "grep -c ready state/tine/tined.log; " STOP);
+    CHECK_STR(shell->output, "20\n20\n1\n");
+}
+
+TEST(a_socket_that_a_killed_tined_left_is_taken_over)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, SOON "tine new -s plan; pid=$(cat tine/tine.sock.lock); kill -9 $pid; "
+                         "tail -s 0.02 --pid=$pid -f /dev/null; test -S tine/tine.sock; "
+                         "tine ls | cut -f6; " STOP);
+    shell_shows(shell, "\nplan\n");
+}
+
+TEST(a_relative_socket_is_this_directorys)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, SOON "tine --socket s ping >/dev/null; test -S s; pid=$(cat s.lock); "
+                         "kill $pid; tail -s 0.02 --pid=$pid -f /dev/null");
+}
+
+TEST(why_tined_does_not_start_is_said)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_fails(shell, 4, SOON "touch file; TINE_DATA=$PWD/file/data tine ls");
+    shell_says(shell, "tined does not start: cannot use ");
+    CHECK_EQ(strchr(shell->errors, '\n') - shell->errors, (long)strlen(shell->errors) - 1);
+    shell_fails(shell, 4, "touch file; XDG_STATE_HOME=$PWD/file tine ls");
+    shell_says(shell, "for its log cannot be made");
+    shell_fails(shell, 4, "mkdir alone; cp $(which tine) alone; PATH=/nowhere alone/tine ls");
+    shell_says(shell, "none is installed beside tine or in PATH");
+}
+
+TEST(a_command_that_needs_no_tined_starts_none)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "tine version; tine help; tine new --help; ! tine new --nothing; ! tine nwe; "
+                    "! tine append; ! test -e tine; ! test -e state");
+}
