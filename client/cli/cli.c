@@ -3,7 +3,9 @@
 #include "cli.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,7 +17,13 @@
 #include "pager.h"
 #include "text.h"
 
-enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 20, WIDTH_MAX = 1000, LINE_BYTES_MAX = 2048 };
+enum {
+    WIDTH_DEFAULT = 80,
+    WIDTH_MIN = 20,
+    WIDTH_MAX = 1000,
+    LINE_BYTES_MAX = 2048,
+    OUTPUT_BUFFER_BYTES = 64 * 1024,
+};
 
 static int read_globals(Cli *cli);
 
@@ -54,11 +62,21 @@ static int run(Cli *cli, int argument_count, char **arguments)
     return code ? code : cli->command->run(cli, count, rest);
 }
 
+// One thread prints, and often very much.
+static void set_output(void)
+{
+    static char buffer[OUTPUT_BUFFER_BYTES];
+    if (!isatty(STDOUT_FILENO)) (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    (void)__fsetlocking(stdout, FSETLOCKING_BYCALLER);
+    signal(SIGPIPE, SIG_DFL); // `| head` ends us, whatever our parent thinks of the signal
+}
+
 int cli_run(int argument_count, char **arguments)
 {
     static Cli cli;
     cli.call = (TineCallOptions){.out_status = &cli.status};
     set_locale();
+    set_output();
     int code = run(&cli, argument_count, arguments);
     tine_close(cli.tine);
     // What could not be written is a failure too: a full disk, say.

@@ -137,6 +137,7 @@ static int add_message(Cost *cost, const Session *session, const Message *messag
 // A session's model says what it uses now; which one spent what, only its messages know.
 static int add_messages(Cost *cost, const Session *session)
 {
+    if (session->entry_count == 0) return EXIT_OK;
     ListMessagesRequest request = LIST_MESSAGES_REQUEST__INIT;
     request.session_id = session->id;
     CLEANUP(message_freep) ListMessagesResponse *reply = NULL;

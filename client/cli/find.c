@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "format.h"
+#include "progress.h"
 #include "text.h"
 
 enum {
@@ -200,7 +201,9 @@ int cli_find_message(Cli *cli, const char *session_id, const char *text, Message
         return cli_usage(cli, "'%s' names no message: an id, or @head~1 for the one before the "
                          "last", text);
     }
+    Progress *progress = progress_begin("looking for the message", NULL, 0);
     int code = search_history(cli, session_id, &search);
+    progress_end(progress);
     if (code) return code;
     if (search.found_count == 0) {
         return cli_say(EXIT_NOT_FOUND, "the session's history has no message '%s'", text);

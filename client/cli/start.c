@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "progress.h"
+
 static const char IDLE_EXIT[] = "30m";
 
 enum { READY_WITHIN_MS = 60 * 1000, TINED_EXIT_IN_USE = 3, LAST_WORDS_BYTES_MAX = 4096 };
@@ -189,6 +191,7 @@ static int say_why(const Start *start)
 // Waits until it is ready or has ended.
 static int wait_for(const Start *start, pid_t pid)
 {
+    Progress *progress = progress_begin("starting tined", NULL, 0);
     int process = pidfd_open(pid, 0);
     struct pollfd wanted[] = {{.fd = start->ready, .events = POLLIN},
                               {.fd = process, .events = POLLIN}};
@@ -197,6 +200,7 @@ static int wait_for(const Start *start, pid_t pid)
         count = poll(wanted, 2, READY_WITHIN_MS);
     } while (count < 0 && errno == EINTR);
     if (process >= 0) close(process);
+    progress_end(progress);
     if (count <= 0) {
         return cli_say(EXIT_UNAVAILABLE, "tined was started but is not ready; see %s",
                        start->log_path);

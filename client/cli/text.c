@@ -35,6 +35,7 @@ static CodePoint decode(const uint8_t *bytes, size_t size)
 // Code points that act, or hide, where they are printed.
 static bool is_unsafe(uint32_t value)
 {
+    if (value >= ' ' && value < 0x7f) return false;
     static const struct {
         uint32_t first, last;
     } RANGES[] = {
@@ -51,6 +52,7 @@ static bool is_unsafe(uint32_t value)
 
 static size_t columns_of(uint32_t value)
 {
+    if (value >= ' ' && value < 0x7f) return 1;
     int columns = wcwidth((wchar_t)value);
     return columns > 0 ? (size_t)columns : 0;
 }
@@ -101,15 +103,37 @@ static bool is_blank(uint32_t value)
     return value == '\n' || value == '\r' || value == '\t';
 }
 
+// A text that grows. After a failure it has no bytes and takes no more.
+typedef struct Line {
+    char *bytes;
+    size_t size, capacity;
+    bool is_failed;
+} Line;
+
+static void line_add(Line *line, const char *bytes, size_t size)
+{
+    if (line->is_failed) return;
+    if (line->size + size >= line->capacity) {
+        size_t capacity = 2 * (line->size + size) + SHOWN_BYTES_MAX;
+        char *larger = realloc(line->bytes, capacity);
+        if (!larger) {
+            free(line->bytes);
+            *line = (Line){.is_failed = true};
+            return;
+        }
+        line->bytes = larger;
+        line->capacity = capacity;
+    }
+    memcpy(line->bytes + line->size, bytes, size);
+    line->size += size;
+}
+
 char *text_line(const char *text, TextUse use, size_t columns_max)
 {
-    char *line = NULL;
-    size_t line_bytes;
-    FILE *out = open_memstream(&line, &line_bytes);
-    if (!out) return NULL;
+    static const char ELLIPSIS[] = "…";
+    Line line = {0};
     Slice rest = slice_of(text);
-    long before_last = 0; // where the line may be cut so that "…" has room
-    size_t columns = 0;
+    size_t columns = 0, before_last = 0; // `before_last`: cut there, "…" has room
     while (rest.size > 0) {
         char shown[SHOWN_BYTES_MAX] = " ";
         CodePoint point = decode(rest.bytes, rest.size);
@@ -120,22 +144,17 @@ char *text_line(const char *text, TextUse use, size_t columns_max)
             more = show(point, rest.bytes, shown);
         }
         if (columns_max > 0 && columns + more > columns_max) {
-            fseek(out, before_last, SEEK_SET);
-            fputs("…", out);
+            line.size = before_last;
+            line_add(&line, ELLIPSIS, strlen(ELLIPSIS));
             break;
         }
-        fputs(shown, out);
+        line_add(&line, shown, strlen(shown));
         columns += more;
-        if (columns < columns_max) before_last = ftell(out);
+        if (columns < columns_max) before_last = line.size;
         rest = slice_skip(rest, point.size);
     }
-    long end = ftell(out);
-    if (fclose(out) != 0) {
-        free(line);
-        return NULL;
-    }
-    line[end] = '\0';
-    return line;
+    line_add(&line, "", 1);
+    return line.bytes;
 }
 
 static void print_line(FILE *out, Slice line)

@@ -131,6 +131,19 @@ TEST(log_goes_through_many_pages_and_ends_quietly_at_head)
     CHECK_STR(shell->output, "141\n");
 }
 
+TEST(what_cannot_be_written_is_a_failure)
+{
+    CLEANUP(shell_close) Shell *shell = open_with_session();
+    shell_ok(shell, "tine append plan hello");
+    shell_fails(shell, 1, "tine log plan >/dev/full");
+    shell_says(shell, "tine: the output could not be written: No space left on device");
+    shell_fails(shell, 1, "tine ls --json >/dev/full");
+    // Also for a parent that ignores the signal.
+    shell_ok(shell, "head -c 1000000 /dev/zero | tr '\\0' x | tine append plan");
+    shell_ok(shell, "(trap '' PIPE; tine log plan; echo $? >&2) | head -c 1; cat /dev/null");
+    CHECK_STR(shell->errors, "141\n");
+}
+
 TEST(log_follows)
 {
     CLEANUP(shell_close) Shell *shell = open_with_session();

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "harness.h"
 #include "shell.h"
@@ -226,6 +227,24 @@ TEST(top_leaves_the_terminal_clean)
     CHECK_EQ(terminal_end(terminal), -SIGTERM);
     CHECK(has(terminal, LEFT));
     CHECK(terminal_is_clean(terminal));
+}
+
+TEST(top_gives_the_terminal_back_while_it_is_stopped)
+{
+    CLEANUP(shell_close) Shell *shell = open_with_session();
+    CLEANUP(terminal_close) Terminal *terminal = terminal_start("exec tine top", 80);
+    terminal_wait_for(terminal, "active in 5 min");
+    terminal_type(terminal, "\032");
+    terminal_wait_for(terminal, LEFT);
+    int status = 0;
+    CHECK_EQ(waitpid(terminal->pid, &status, WUNTRACED), terminal->pid);
+    CHECK(WIFSTOPPED(status));
+    CHECK(terminal_is_clean(terminal));
+    terminal->size = 0;
+    CHECK_EQ(kill(terminal->pid, SIGCONT), 0);
+    terminal_wait_for(terminal, "active in 5 min");
+    terminal_type(terminal, "q");
+    CHECK_EQ(terminal_end(terminal), 0);
 }
 
 TEST(top_says_that_the_server_is_away_and_goes_on)
