@@ -154,7 +154,7 @@ static int print_tree(Tree *tree, Node *top)
 
 static int draw(Tree *tree, const char *session_id)
 {
-    qsort(tree->nodes, tree->count, sizeof(Node), compare);
+    if (tree->count > 0) qsort(tree->nodes, tree->count, sizeof(Node), compare);
     hang(tree);
     Node *wanted = session_id ? find(tree, session_id) : NULL;
     if (session_id && !wanted) {

@@ -24,7 +24,8 @@ TEST(a_command_starts_tined_when_none_runs)
     CHECK_STR(shell->output, "600\n700\n700\n");
     // It is away from whoever started it: its session, directory and descriptors are its own.
     shell_ok(shell, "pid=$(cat tine/tine.sock.lock); "
-                    "test $(cut -d ' ' -f 6 /proc/$pid/stat) = $pid; readlink /proc/$pid/cwd; readlink /proc/$pid/fd/0");
+                    "test $(cut -d ' ' -f 6 /proc/$pid/stat) = $pid; "
+                    "readlink /proc/$pid/cwd; readlink /proc/$pid/fd/0");
     CHECK_STR(shell->output, "/\n/dev/null\n");
     shell_ok(shell, STOP);
     shell_ok(shell, SOON "tine ls | cut -f6; " STOP);
