@@ -35,6 +35,8 @@ extern const Command command_restore_backup;
 extern const Command command_compact_db;
 extern const Command command_ping;
 extern const Command command_version;
+extern const Command command_export;
+extern const Command command_import;
 extern const Command command_help;
 
 const Command *const COMMANDS[] = {
@@ -57,6 +59,8 @@ const Command *const COMMANDS[] = {
     &command_tree,
     &command_watch,
     &command_top,
+    &command_export,
+    &command_import,
     &command_call,
     &command_describe,
     &command_stats,

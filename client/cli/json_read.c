@@ -13,8 +13,6 @@
 
 enum { NAME_BYTES_MAX = 128, NUMBER_BYTES_MAX = 64 };
 
-static Error read_message(JsonScan *scan, const ProtobufCMessageDescriptor *type,
-                          ProtobufCMessage **out_message);
 static Error read_members(JsonScan *scan, ProtobufCMessage *message, uint8_t *is_given);
 static Error read_name(JsonScan *scan, const ProtobufCMessageDescriptor *type,
                        const ProtobufCFieldDescriptor **out_field);
@@ -31,7 +29,7 @@ Error json_read(Slice text, const ProtobufCMessageDescriptor *type, ErrorDetail 
     Error error = scan_begin(&scan, text, detail);
     if (error) return error;
     ProtobufCMessage *message = NULL;
-    error = read_message(&scan, type, &message);
+    error = scan_message(&scan, type, &message);
     if (error) return error;
     if (scan_peek(&scan), scan.at < text.size) {
         protobuf_c_message_free_unpacked(message, NULL);
@@ -51,8 +49,8 @@ static void *field_quantifier(ProtobufCMessage *message, const ProtobufCFieldDes
     return (uint8_t *)message + field->quantifier_offset;
 }
 
-static Error read_message(JsonScan *scan, const ProtobufCMessageDescriptor *type,
-                          ProtobufCMessage **out_message)
+Error scan_message(JsonScan *scan, const ProtobufCMessageDescriptor *type,
+                   ProtobufCMessage **out_message)
 {
     if (scan_peek(scan) != '{') return scan_fail_expected(scan, "an object");
     scan->at++;
@@ -458,7 +456,7 @@ static Error read_value(JsonScan *scan, const ProtobufCFieldDescriptor *field, v
     case PROTOBUF_C_TYPE_ENUM: return read_enum(scan, field->descriptor, slot);
     case PROTOBUF_C_TYPE_STRING: return scan_string(scan, slot, &size);
     case PROTOBUF_C_TYPE_BYTES: return read_bytes(scan, slot);
-    case PROTOBUF_C_TYPE_MESSAGE: return read_message(scan, field->descriptor, slot);
+    case PROTOBUF_C_TYPE_MESSAGE: return scan_message(scan, field->descriptor, slot);
     }
     assert(!"protobuf-c has no other type");
     return ERROR_INVALID_ARGUMENT;

@@ -32,7 +32,7 @@ Error scan_begin(JsonScan *scan, Slice text, ErrorDetail *detail)
 
 Error scan_fail(JsonScan *scan, size_t at, const char *format, ...)
 {
-    size_t line = 1, start = 0, column = 1;
+    size_t line = scan->lines_before + 1, start = 0, column = 1;
     for (size_t end = line_end(scan->text, 0); end < at; end = line_end(scan->text, start)) {
         line++;
         start = end + 1;

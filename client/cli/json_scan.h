@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <protobuf-c/protobuf-c.h>
+
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -13,7 +15,8 @@ enum {
 
 typedef struct JsonScan {
     Slice text;
-    size_t at; // the next byte
+    size_t at;           // the next byte
+    size_t lines_before; // of a file whose one line this is
     ErrorDetail *detail;
     size_t memory_bytes;            // taken so far
     size_t path_bytes;              // of the field that is being read …
@@ -51,6 +54,10 @@ MUST_USE Error scan_string(JsonScan *scan, char **out_text, size_t *out_bytes);
 
 // The characters of a number, as they stand.
 MUST_USE Error scan_number(JsonScan *scan, Slice *out);
+
+// One object as a message, as json_read does it (json_read.c).
+MUST_USE Error scan_message(JsonScan *scan, const ProtobufCMessageDescriptor *type,
+                            ProtobufCMessage **out_message);
 
 // After an element of a list or a member of an object: takes the comma, or what closes it.
 MUST_USE Error scan_next(JsonScan *scan, char closing, bool *out_is_end);

@@ -1,0 +1,114 @@
+// tine export: sessions to take away.
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "export.h"
+#include "text.h"
+
+static int choose(Cli *cli, int argument_count, char **arguments, SessionSet *set)
+{
+    const char *project = option_text(cli, "project");
+    bool wants_all = option_is_given(cli, "all");
+    if ((argument_count > 0) + (project != NULL) + wants_all != 1) {
+        return cli_usage(cli, "say what: SESSION…, --project DIR or --all");
+    }
+    int code = EXIT_OK;
+    for (int i = 0; i < argument_count && !code; i++) {
+        SessionName name;
+        code = cli_find_session(cli, arguments[i], &name);
+        if (!code) code = session_set_add(set, name.id);
+    }
+    if (argument_count == 0) {
+        ListSessionsRequest filter = LIST_SESSIONS_REQUEST__INIT;
+        if (project) filter.project_dir = (char *)(uintptr_t)project;
+        code = session_set_list(cli, set, filter);
+    }
+    if (!code && option_is_given(cli, "children")) code = session_set_add_children(cli, set);
+    if (!code && !option_is_given(cli, "markdown")) code = session_set_add_ancestors(cli, set);
+    if (!code) session_set_sort(set);
+    if (!code && set->count == 0) return cli_say(EXIT_NOT_FOUND, "there are no such sessions");
+    return code;
+}
+
+// What people and models wrote must not take over the terminal it is shown on.
+static int show_markdown(Cli *cli, const char *id)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return cli_say(EXIT_FAILED, "out of memory");
+    int code = export_session_markdown(cli, out, id);
+    if (fclose(out) != 0 && !code) code = cli_say(EXIT_FAILED, "out of memory");
+    if (!code) text_print_block(stdout, slice(text, size), TEXT_TERMINAL, "", 0);
+    free(text);
+    return code;
+}
+
+static int write_all(Cli *cli, const SessionSet *set, FILE *out)
+{
+    bool is_markdown = option_is_given(cli, "markdown");
+    if (!is_markdown) fprintf(out, "{\"tine_export\":%d}\n", EXPORT_FORMAT);
+    bool is_shown = is_markdown && out == stdout && cli->is_terminal;
+    if (is_shown) cli_page(cli);
+    int code = EXIT_OK;
+    for (size_t i = 0; i < set->count && !code; i++) {
+        const char *id = set->names[i].id;
+        code = is_shown      ? show_markdown(cli, id)
+               : is_markdown ? export_session_markdown(cli, out, id)
+                             : export_session(cli, out, id);
+    }
+    return code;
+}
+
+static int write_file(Cli *cli, const SessionSet *set, const char *path)
+{
+    FILE *file = fopen(path, "wxe");
+    if (!file) return cli_say(EXIT_FAILED, "cannot make %s: %s", path, strerror(errno));
+    int code = write_all(cli, set, file);
+    if (fclose(file) != 0 && !code) {
+        code = cli_say(EXIT_FAILED, "cannot write %s: %s", path, strerror(errno));
+    }
+    if (code) {
+        (void)remove(path);
+    } else {
+        fprintf(stderr, "%zu sessions in %s\n", set->count, path);
+    }
+    return code;
+}
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    Tine *tine;
+    int code = cli_connect(cli, &tine);
+    if (code) return code;
+    CLEANUP(session_set_free) SessionSet set = {0};
+    code = choose(cli, argument_count, arguments, &set);
+    if (code) return code;
+    const char *path = option_text(cli, "output");
+    return path ? write_file(cli, &set, path) : write_all(cli, &set, stdout);
+}
+
+static const Option OPTIONS[] = {
+    {"project", 'p', "DIR", "all sessions of this project directory"},
+    {"all", 'a', NULL, "all sessions"},
+    {"children", 'c', NULL, "and the forks and subagents that came from them"},
+    {"markdown", 'm', NULL, "for people: the history as Markdown; cannot be imported"},
+    {"output", 'o', "FILE", "into a new file, not to standard output"},
+    {NULL, 0, NULL, NULL},
+};
+
+const Command command_export = {
+    .name = "export",
+    .arguments = "[SESSION…]",
+    .summary = "writes sessions as JSON lines that import takes back, or as Markdown",
+    .details = "Lines come with all that a session has: every branch, deleted entries, memories,\n"
+               "todos; and with its ancestors, whose messages a fork reads.",
+    .options = OPTIONS,
+    .examples = {"tine export @last > session.jsonl", "tine export --project ~/work -o work.jsonl",
+                 "tine export plan --markdown > plan.md"},
+    .argument_count_max = COMMAND_ANY_COUNT,
+    .run = run,
+};
