@@ -1,7 +1,7 @@
 # The front door: `make` lists what it can do. CMake does the building, see CMakePresets.json.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test model-long bench fuzz clean format
+.PHONY: help deps build run test model-long bench fuzz install uninstall package clean format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,18 @@ bench: ## Run the benchmarks: the engine alone, and over sockets beside libnng a
 
 fuzz: ## Run the fuzzers only; FUZZ_SECONDS=600 makes it longer
 	@TINE_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) scripts/run-tests fuzz
+
+PREFIX ?= /usr/local
+
+install: build ## Install tined, tine and libtine; PREFIX=/usr/local DESTDIR=
+	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX) >/dev/null
+	@echo "installed under $(DESTDIR)$(PREFIX)"
+
+uninstall: ## Remove what `make install` installed; the same DESTDIR
+	@while read -r file; do rm -f "$(DESTDIR)$$file"; done <build/release/install_manifest.txt
+
+package: build ## Make tine's Debian package, in build/release
+	@cd build/release && cpack >/dev/null && ls -1 "$$PWD"/*.deb
 
 clean: ## Remove everything that was built
 	@rm -rf build

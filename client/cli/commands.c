@@ -37,7 +37,10 @@ extern const Command command_ping;
 extern const Command command_version;
 extern const Command command_export;
 extern const Command command_import;
+extern const Command command_completion;
 extern const Command command_help;
+extern const Command command_complete;
+extern const Command command_man;
 
 const Command *const COMMANDS[] = {
     &command_new,
@@ -71,7 +74,10 @@ const Command *const COMMANDS[] = {
     &command_compact_db,
     &command_ping,
     &command_version,
+    &command_completion,
     &command_help,
+    &command_complete,
+    &command_man,
     NULL,
 };
 
@@ -86,6 +92,8 @@ const Command *command_find(const char *name)
 const char *command_nearest(const char *name)
 {
     Nearest nearest = nearest_begin(name);
-    for (size_t i = 0; COMMANDS[i]; i++) nearest_consider(&nearest, COMMANDS[i]->name);
+    for (size_t i = 0; COMMANDS[i]; i++) {
+        if (COMMANDS[i]->name[0] != '_') nearest_consider(&nearest, COMMANDS[i]->name);
+    }
     return nearest.name;
 }

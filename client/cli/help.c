@@ -46,6 +46,7 @@ int help_print(Cli *cli, const Command *command)
            "    tine COMMAND [OPTION…] [ARGUMENT…]\n");
     print_title(cli, "Commands");
     for (size_t i = 0; COMMANDS[i]; i++) {
+        if (COMMANDS[i]->name[0] == '_') continue; // for scripts
         printf("  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
     }
     print_title(cli, "Options of all commands");
