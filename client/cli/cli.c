@@ -124,6 +124,7 @@ static int read_url(Cli *cli)
     } else {
         size = snprintf(cli->url, sizeof(cli->url), "ipc:///tmp/tine-%lu/tine.sock",
                         (unsigned long)geteuid());
+        cli->is_in_tmp = true;
     }
     if (size < 0 || (size_t)size >= sizeof(cli->url)) return cli_usage(cli, "the URL is too long");
     return EXIT_OK;
@@ -167,7 +168,7 @@ int cli_fail(const Cli *cli, const TineStatus *status)
 {
     (void)cli;
     say_line(status->message[0] ? status->message : status->reason);
-    return exit_code_of(status->code);
+    return (int)exit_code_of(status->code);
 }
 
 int cli_say(ExitCode code, const char *format, ...)
@@ -178,7 +179,7 @@ int cli_say(ExitCode code, const char *format, ...)
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
     say_line(line);
-    return code;
+    return (int)code;
 }
 
 int cli_usage(const Cli *cli, const char *format, ...)

@@ -59,6 +59,7 @@ typedef struct Cli {
     size_t given_count;
 
     char url[URL_BYTES_MAX]; // what cli_connect connects to
+    bool is_in_tmp;          // the URL is a socket where others can put one too
     bool is_json;            // --json
     bool may_start;          // a tined may be started
     bool may_page;

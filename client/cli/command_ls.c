@@ -80,6 +80,7 @@ static int list(Cli *cli, ListSessionsRequest *request, Table *table, int64_t co
 {
     CLEANUP(message_freep) ListSessionsResponse *reply = NULL;
     int64_t now_ms = cli_now_ms();
+    size_t seen = 0;
     request->limit = PAGE_FIRST;
     for (;;) {
         if (count < request->limit) request->limit = (uint32_t)count;
@@ -99,10 +100,15 @@ static int list(Cli *cli, ListSessionsRequest *request, Table *table, int64_t co
         table_flush(table);
         fflush(stdout);
         count -= (int64_t)reply->n_sessions;
-        if (count <= 0 || !*reply->next_cursor) return EXIT_OK;
+        seen += reply->n_sessions;
+        if (count <= 0 || !*reply->next_cursor) break;
         request->cursor = reply->next_cursor;
         request->limit = PAGE_NEXT;
     }
+    if (seen == 0 && cli->is_terminal && !cli->is_json) {
+        fprintf(stderr, "No sessions. One is made by: tine new\n");
+    }
+    return EXIT_OK;
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)

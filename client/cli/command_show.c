@@ -12,7 +12,8 @@
 static void print_row(const Cli *cli, const char *name, const char *value)
 {
     if (!*value) return;
-    char *safe = text_line(value, cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN, 0);
+    char *safe = text_line(value, cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN,
+                           cli->is_terminal ? TEXT_LINE_COLUMNS_MAX : 0);
     const char *bold = cli->has_colour ? "\033[1m" : "", *none = cli->has_colour ? "\033[0m" : "";
     printf("%s%-14s%s %s\n", bold, name, none, safe ? safe : "");
     free(safe);

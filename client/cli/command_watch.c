@@ -91,9 +91,10 @@ const Command command_watch = {
     .name = "watch",
     .arguments = "[SESSION]",
     .summary = "prints events as they happen, of all sessions or of one",
-    .details = "It survives restarts of tined and misses nothing; Ctrl-C ends it. In a pipe there\n"
-               "is a line for each: sequence, time, type, session, message or record, and data,\n"
-               "with tabs between them. --json gives a line for each with all that is known.",
+    .details = "It misses nothing when tined is started again; a tined that stays away for 10 s\n"
+               "ends it, and so does Ctrl-C. In a pipe there is a line for each: sequence, time,\n"
+               "type, session, message or record, and data, with tabs between them. --json gives\n"
+               "a line for each with all that is known.",
     .options = OPTIONS,
     .examples = {"tine watch", "tine watch plan --type message. --json | jq -r .message_id"},
     .argument_count_max = 1,

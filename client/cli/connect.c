@@ -4,9 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "start.h"
+
+static const char IPC[] = "ipc://";
 
 static int read_token(const Cli *cli, char *out)
 {
@@ -38,11 +42,31 @@ int connect_open(Cli *cli)
     return EXIT_OK;
 }
 
+bool directory_is_private(const char *path)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0) return errno == ENOENT;
+    bool is_ours = found.st_uid == geteuid() || found.st_uid == 0;
+    return S_ISDIR(found.st_mode) && is_ours && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// In /tmp anybody could listen where tined would, and be told everything.
+static int check_directory(const Cli *cli)
+{
+    if (!cli->is_in_tmp) return EXIT_OK;
+    const char *path = cli->url + strlen(IPC);
+    char directory[URL_BYTES_MAX];
+    snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (directory_is_private(directory)) return EXIT_OK;
+    return cli_say(EXIT_UNAVAILABLE,
+                   "%s belongs to others, or others can write to it; say --socket", directory);
+}
+
 int cli_connect(Cli *cli, Tine **out_tine)
 {
-    static const char IPC[] = "ipc://";
     if (!cli->tine) {
-        int code = connect_open(cli);
+        int code = check_directory(cli);
+        if (!code) code = connect_open(cli);
         if (!code && strncmp(cli->url, IPC, strlen(IPC)) == 0) {
             code = start_tined(cli, cli->url + strlen(IPC));
         }

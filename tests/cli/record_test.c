@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include "shell.h"
+#include "terminal.h"
 
 static Shell *open_with_session(void)
 {
@@ -122,6 +123,19 @@ TEST(watch_prints_events_as_they_come)
     shell_fails(shell, 1, "tine watch --after 1000000");
     shell_fails(shell, 2, "tine watch --after 1 --oldest");
     shell_fails(shell, 3, "tine watch nothing");
+}
+
+TEST(watch_goes_on_when_tined_is_started_again)
+{
+    CLEANUP(shell_close) Shell *shell = open_with_session();
+    CLEANUP(terminal_close)
+    Terminal *terminal = terminal_start("exec tine watch --oldest -n 2 --json", 80);
+    terminal_wait_for(terminal, "session.created");
+    shell_tined_stop(shell);
+    shell_tined_start(shell);
+    shell_ok(shell, "tine append plan hello");
+    CHECK_EQ(terminal_end(terminal), 0);
+    terminal_wait_for(terminal, "message.appended");
 }
 
 TEST(top_in_a_pipe_looks_once)

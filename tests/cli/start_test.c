@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "shell.h"
+#include "start.h"
 
 // A tined that a failed test leaves behind ends by itself.
 #define SOON "export TINE_IDLE_EXIT=10s; "
@@ -67,6 +70,27 @@ TEST(why_tined_does_not_start_is_said)
     shell_says(shell, "for its log cannot be made");
     shell_fails(shell, 4, "mkdir alone; cp $(which tine) alone; PATH=/nowhere alone/tine ls");
     shell_says(shell, "none is installed beside tine or in PATH");
+}
+
+TEST(a_directory_is_private_when_nobody_else_can_write_to_it)
+{
+    char path[600], link[600];
+    snprintf(path, sizeof(path), "%s/d", test_dir());
+    snprintf(link, sizeof(link), "%s/link", test_dir());
+    CHECK(directory_is_private(path));
+    CHECK_EQ(mkdir(path, 0700), 0);
+    CHECK(directory_is_private(path));
+    CHECK_EQ(symlink(path, link), 0);
+    CHECK(!directory_is_private(link));
+    CHECK_EQ(chmod(path, 0770), 0);
+    CHECK(!directory_is_private(path));
+    CHECK_EQ(chmod(path, 01777), 0);
+    CHECK(!directory_is_private(path));
+    CHECK_EQ(chmod(path, 0755), 0);
+    CHECK(directory_is_private(path));
+    if (geteuid() != 0) SKIP("only root can give a directory away");
+    CHECK_EQ(chown(path, 1, 1), 0);
+    CHECK(!directory_is_private(path));
 }
 
 TEST(a_command_that_needs_no_tined_starts_none)

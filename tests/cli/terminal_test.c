@@ -43,6 +43,7 @@ TEST(colour_is_for_terminals_that_want_it)
         {"tine --json log plan", false},
     };
     CLEANUP(shell_close) Shell *shell = open_with_session();
+    CHECK(shell != NULL);
     for (size_t i = 0; i < sizeof(LINES) / sizeof(*LINES); i++) {
         CLEANUP(terminal_close) Terminal *terminal = terminal_run(LINES[i].line, 80);
         if (has(terminal, "\033[") != LINES[i].is_coloured) printf("%s\n", LINES[i].line);
@@ -69,6 +70,7 @@ TEST(the_pager_is_for_terminals)
         {"PAGER='sed s/^/P:/' tine append plan more", false},
     };
     CLEANUP(shell_close) Shell *shell = open_with_session();
+    CHECK(shell != NULL);
     for (size_t i = 0; i < sizeof(LINES) / sizeof(*LINES); i++) {
         CLEANUP(terminal_close) Terminal *terminal = terminal_run(LINES[i].line, 80);
         if (has(terminal, "P:") != LINES[i].is_paged) printf("%s\n", LINES[i].line);
@@ -189,6 +191,7 @@ TEST(long_results_of_tools_are_cut)
 TEST(ctrl_c_in_watch_leaves_the_terminal_clean)
 {
     CLEANUP(shell_close) Shell *shell = open_with_session();
+    CHECK(shell != NULL);
     CLEANUP(terminal_close) Terminal *terminal = terminal_start("exec tine watch --oldest", 80);
     terminal_wait_for(terminal, "message.appended");
     terminal_type(terminal, "\003");
@@ -219,6 +222,7 @@ static void leave_top(const char *key, int code)
 TEST(top_leaves_the_terminal_clean)
 {
     CLEANUP(shell_close) Shell *shell = open_with_session();
+    CHECK(shell != NULL);
     leave_top("q", 0);
     leave_top("\003", -SIGINT);
     CLEANUP(terminal_close) Terminal *terminal = terminal_start("exec tine top", 80);
@@ -232,6 +236,7 @@ TEST(top_leaves_the_terminal_clean)
 TEST(top_gives_the_terminal_back_while_it_is_stopped)
 {
     CLEANUP(shell_close) Shell *shell = open_with_session();
+    CHECK(shell != NULL);
     CLEANUP(terminal_close) Terminal *terminal = terminal_start("exec tine top", 80);
     terminal_wait_for(terminal, "active in 5 min");
     terminal_type(terminal, "\032");
