@@ -257,7 +257,7 @@ static const Option OPTIONS[] = {
     {"since-marker", 'm', NULL, "the live window: the latest compaction and what came after it"},
     {"kind", 'k', "KIND", "of this kind; may be given more than once"},
     {"all", 'a', NULL, "of all kinds"},
-    {"full", 0, NULL, "long results of tools whole"},
+    {"full", 0, NULL, "long results of tools and very long texts whole"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -8,7 +8,12 @@
 #include "format.h"
 #include "text.h"
 
-enum { RESULT_LINES_MAX = 20, THINKING_LINES_MAX = 10, LINE_ID_COLUMNS = 40 };
+enum {
+    TEXT_LINES_MAX = 5000,
+    RESULT_LINES_MAX = 20,
+    THINKING_LINES_MAX = 10,
+    LINE_ID_COLUMNS = 40,
+};
 
 const char *const MESSAGE_KIND_NAMES[] = {"conversation", "injected", "branch-summary",
                                           "compaction",   "setting",  "label",
@@ -75,7 +80,9 @@ static void print_tool_use(const Cli *cli, const ToolUse *use, bool is_full)
 static void print_part(const Cli *cli, const Part *part, bool is_full)
 {
     switch (part->kind_case) {
-    case TINE__V1__PART__KIND_TEXT: print_text(cli, part->text->text, 0); break;
+    case TINE__V1__PART__KIND_TEXT:
+        print_text(cli, part->text->text, is_full ? 0 : TEXT_LINES_MAX);
+        break;
     case TINE__V1__PART__KIND_THINKING:
         print_note(cli, "thinking", part->thinking->redacted ? "redacted" : "", "");
         print_text(cli, part->thinking->text, is_full ? 0 : THINKING_LINES_MAX);
@@ -170,9 +177,10 @@ void message_print(const Cli *cli, const Message *message, const MessageStyle *s
         return;
     }
     print_head(cli, message, style);
-    if (message->marker) print_text(cli, message->marker->summary, 0);
+    size_t lines_max = style->is_full ? 0 : TEXT_LINES_MAX;
+    if (message->marker) print_text(cli, message->marker->summary, lines_max);
     if (*message->subtype) print_note(cli, message->subtype, "", "");
-    print_text(cli, message->text, 0);
+    print_text(cli, message->text, lines_max);
     for (size_t i = 0; i < message->n_parts; i++) {
         print_part(cli, message->parts[i], style->is_full);
     }

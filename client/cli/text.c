@@ -12,7 +12,7 @@ typedef struct CodePoint {
     bool is_valid; // else `value` is a byte
 } CodePoint;
 
-enum { SHOWN_BYTES_MAX = 16 };
+enum { SHOWN_BYTES_MAX = 16, COLUMN_BYTES_MAX = 16 };
 
 // The wire promises UTF-8, but arguments and files do not.
 static CodePoint decode(const uint8_t *bytes, size_t size)
@@ -143,7 +143,8 @@ char *text_line(const char *text, TextUse use, size_t columns_max)
         } else if (!is_blank(point.value)) {
             more = show(point, rest.bytes, shown);
         }
-        if (columns_max > 0 && columns + more > columns_max) {
+        bool is_heap = line.size >= columns_max * COLUMN_BYTES_MAX; // of marks without width
+        if (columns_max > 0 && (columns + more > columns_max || is_heap)) {
             line.size = before_last;
             line_add(&line, ELLIPSIS, strlen(ELLIPSIS));
             break;
@@ -159,11 +160,12 @@ char *text_line(const char *text, TextUse use, size_t columns_max)
 
 static void print_line(FILE *out, Slice line)
 {
-    size_t columns = 0;
+    size_t columns = 0, whole = line.size;
     while (line.size > 0) {
         char shown[SHOWN_BYTES_MAX];
         CodePoint point = decode(line.bytes, line.size);
-        if (columns >= TEXT_LINE_COLUMNS_MAX) {
+        // By bytes too: marks that combine take no column, and may be heaped up without end.
+        if (columns >= TEXT_LINE_COLUMNS_MAX || whole - line.size >= TEXT_LINE_BYTES_MAX) {
             fprintf(out, "… (%zu bytes more on this line; --json and pipes have all)", line.size);
             return;
         }

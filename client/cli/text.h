@@ -15,15 +15,16 @@ typedef enum TextUse {
     TEXT_TERMINAL, // a terminal
 } TextUse;
 
-enum { TEXT_LINE_COLUMNS_MAX = 4000 };
+enum { TEXT_LINE_COLUMNS_MAX = 4000, TEXT_LINE_BYTES_MAX = 4 * TEXT_LINE_COLUMNS_MAX };
 
 // The text as one line of at most `columns_max` columns (0: no limit); a longer one ends with "…".
 // Owned by the caller. NULL when there is no memory.
 char *text_line(const char *text, TextUse use, size_t columns_max);
 
 // Prints text of many lines, each behind `indent`, and ends with a line's end. On a terminal a line
-// of more than TEXT_LINE_COLUMNS_MAX columns is cut, and after `lines_max` lines (0: no limit) the
-// rest is left out; both say how much is missing. Elsewhere nothing is changed.
+// of more than TEXT_LINE_COLUMNS_MAX columns or TEXT_LINE_BYTES_MAX bytes is cut, and after
+// `lines_max` lines (0: no limit) the rest is left out; both say how much is missing. Elsewhere
+// nothing is changed.
 void text_print_block(FILE *out, Slice text, TextUse use, const char *indent, size_t lines_max);
 
 // The columns that a line takes; of what cannot be printed, none.

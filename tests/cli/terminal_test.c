@@ -173,6 +173,19 @@ TEST(ten_megabytes_in_a_line_are_cut)
     CHECK_STR(shell->output, "10000004\n");
 }
 
+TEST(heaps_of_marks_and_of_lines_are_cut)
+{
+    CLEANUP(shell_close) Shell *shell = open_with_session();
+    shell_ok(shell, "head -c 1000000 /dev/zero | sed 's/\\x00/\\xcc\\x81/g' | tine append plan");
+    CLEANUP(terminal_close) Terminal *marks = terminal_run("tine --no-pager log plan", 80);
+    CHECK(has(marks, "bytes more on this line"));
+    CHECK(marks->size < 40000);
+    shell_ok(shell, "head -c 1000000 /dev/zero | tr '\\0' '\\n' | tine append plan");
+    CLEANUP(terminal_close) Terminal *lines = terminal_run("tine --no-pager log plan -n 1", 80);
+    CHECK(has(lines, "lines more; --full has all"));
+    CHECK(lines->size < 40000);
+}
+
 TEST(long_results_of_tools_are_cut)
 {
     CLEANUP(shell_close) Shell *shell = open_with_session();

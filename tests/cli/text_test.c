@@ -4,6 +4,7 @@
 
 #include <locale.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "harness.h"
@@ -47,6 +48,13 @@ TEST(a_line_is_cut_by_columns_not_by_bytes)
     check_line("一二三四", TEXT_TERMINAL, 7, "一二三…");
     check_line("ab\033cd", TEXT_TERMINAL, 4, "ab…");
     check_line("", TEXT_TERMINAL, 4, "");
+    char heap[1001] = "a";
+    for (size_t i = 1; i < 1000; i += 2) memcpy(heap + i, "\u0301", 2);
+    heap[999] = '\0';
+    setlocale(LC_CTYPE, "C.UTF-8");
+    char *line = text_line(heap, TEXT_TERMINAL, 4);
+    CHECK(strlen(line) < 100);
+    free(line);
     check_line("e\u0301e\u0301e\u0301", TEXT_TERMINAL, 3, "e\u0301e\u0301e\u0301");
 }
 
