@@ -30,7 +30,7 @@ typedef struct Cost {
 static const Column COLUMNS[] = {
     {"OWN USD", COLUMN_RIGHT, 12, 0},    {"ROLLED UP", COLUMN_RIGHT, 12, 0},
     {"INPUT", COLUMN_RIGHT, 8, 0},       {"OUTPUT", COLUMN_RIGHT, 8, 0},
-    {"CACHE READ", COLUMN_RIGHT, 10, 90}, {"CACHE WRITE", COLUMN_RIGHT, 11, 90},
+    {"CACHE READ", COLUMN_RIGHT, 11, 110}, {"CACHE WRITE", COLUMN_RIGHT, 12, 110},
     {"OF", COLUMN_REST, 20, 0},          {NULL, COLUMN_LEFT, 0, 0},
 };
 

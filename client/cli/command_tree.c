@@ -1,5 +1,6 @@
-// tine tree: forks and subagents, drawn. All sessions are read, then each is hung below its parent;
-// a parent that is not among them (another project's, or purged) makes its children roots.
+// tine tree: forks and subagents, drawn. Sessions are read, all or those of one tree, then each is
+// hung below its parent; a parent that is not among them (another project's, deleted or purged)
+// makes its children roots.
 
 #include <limits.h>
 #include <stdlib.h>
@@ -152,20 +153,55 @@ static int print_tree(Tree *tree, Node *top)
     return code;
 }
 
-static int draw(Tree *tree, const char *session_id)
+static int draw(Tree *tree)
 {
     if (tree->count > 0) qsort(tree->nodes, tree->count, sizeof(Node), compare);
     hang(tree);
-    Node *wanted = session_id ? find(tree, session_id) : NULL;
-    if (session_id && !wanted) {
-        return cli_say(EXIT_NOT_FOUND, "session %s is deleted; say --all", session_id);
-    }
-    if (!wanted) return print_tree(tree, &tree->roots);
-    while (wanted->parent != &tree->roots) wanted = wanted->parent;
-    // Its tree alone: a top with one child.
-    wanted->next = NULL;
-    tree->roots.first_child = tree->roots.last_child = wanted;
     return print_tree(tree, &tree->roots);
+}
+
+static int get_session(Cli *cli, char *id, GetSessionResponse **out)
+{
+    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
+    request.session_id = id;
+    return tine_get_session(cli->tine, &cli->call, &request, out);
+}
+
+// From a session up to the oldest ancestor that there is, and that may be shown.
+static int read_root(Tree *tree, const char *session_id, bool with_deleted)
+{
+    CLEANUP(message_freep) GetSessionResponse *found = NULL;
+    char id[ID_BYTES];
+    snprintf(id, sizeof(id), "%s", session_id);
+    if (get_session(tree->cli, id, &found)) return cli_fail(tree->cli, &tree->cli->status);
+    if (found->session->deleted_at && !with_deleted) {
+        return cli_say(EXIT_NOT_FOUND, "session %s is deleted; say --all", id);
+    }
+    while (*found->session->parent_id) {
+        GetSessionResponse *parent = NULL;
+        int code = get_session(tree->cli, found->session->parent_id, &parent);
+        if (code == STATUS_NOT_FOUND) break; // purged just now
+        if (code) return cli_fail(tree->cli, &tree->cli->status);
+        if (parent->session->deleted_at && !with_deleted) {
+            message_freep(&parent);
+            break;
+        }
+        message_freep(&found);
+        found = parent;
+    }
+    return on_session(tree, found->session);
+}
+
+// The root first, then the children of each that is there already.
+static int read_one_tree(Tree *tree, const char *session_id, ListSessionsRequest *request)
+{
+    int code = read_root(tree, session_id, request->deleted == DELETED_FILTER_INCLUDE);
+    for (size_t i = 0; !code && i < tree->count; i++) {
+        request->parent_id = tree->nodes[i].session->id;
+        request->cursor = (char *)(uintptr_t)"";
+        code = sessions_each(tree->cli, request, on_session, tree);
+    }
+    return code;
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)
@@ -181,10 +217,11 @@ static int run(Cli *cli, int argument_count, char **arguments)
     ListSessionsRequest request = LIST_SESSIONS_REQUEST__INIT;
     if (project) request.project_dir = project_path(project, directory);
     if (option_is_given(cli, "all")) request.deleted = DELETED_FILTER_INCLUDE;
-    code = sessions_each(cli, &request, on_session, &tree);
+    code = argument_count ? read_one_tree(&tree, session.id, &request)
+                          : sessions_each(cli, &request, on_session, &tree);
     if (!code) {
         cli_page(cli);
-        code = draw(&tree, argument_count ? session.id : NULL);
+        code = draw(&tree);
     }
     for (size_t i = 0; i < tree.count; i++) message_freep(&tree.nodes[i].session);
     free(tree.nodes);

@@ -17,7 +17,7 @@ typedef enum ColumnKind {
 typedef struct Column {
     const char *name;
     ColumnKind kind;
-    int width;         // on a terminal; of COLUMN_REST the least
+    int width;         // on a terminal, more than the name has; of COLUMN_REST the least
     int terminal_from; // left out on a terminal of fewer columns
 } Column;
 

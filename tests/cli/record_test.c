@@ -95,6 +95,11 @@ TEST(tree_draws_forks_and_subagents)
     shell_ok(shell, "tine rm f1; tine tree | grep -c sub; tine tree -a | grep -c deleted");
     CHECK_STR(shell->output, "1\n1\n");
     shell_fails(shell, 3, "tine tree f1");
+    shell_ok(shell, "tine tree sub --json | jq -c '[.sessions[].slug]'; "
+                    "tine tree sub -a --json | jq -c '[.sessions[].slug]'; "
+                    "tine tree alone --json | jq -c '[.sessions[].slug]'");
+    CHECK_STR(shell->output, "[\"sub\"]\n[\"plan\",\"f1\",\"f2\",\"sub\",\"f3\"]\n"
+                             "[\"alone\"]\n");
     shell_fails(shell, 3, "tine tree nothing");
     shell_ok(shell, "tine tree --project /nowhere");
     CHECK_STR(shell->output, "");
