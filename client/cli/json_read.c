@@ -182,7 +182,7 @@ static size_t element_bytes(const ProtobufCFieldDescriptor *field)
     case PROTOBUF_C_TYPE_BOOL:
     case PROTOBUF_C_TYPE_ENUM: return 4;
     }
-    assert(!"protobuf-c has no other type");
+    assert(false); // protobuf-c has no other type
     return 0;
 }
 
@@ -458,6 +458,6 @@ static Error read_value(JsonScan *scan, const ProtobufCFieldDescriptor *field, v
     case PROTOBUF_C_TYPE_BYTES: return read_bytes(scan, slot);
     case PROTOBUF_C_TYPE_MESSAGE: return scan_message(scan, field->descriptor, slot);
     }
-    assert(!"protobuf-c has no other type");
+    assert(false); // protobuf-c has no other type
     return ERROR_INVALID_ARGUMENT;
 }

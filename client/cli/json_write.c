@@ -113,7 +113,7 @@ static size_t value_bytes(ProtobufCType type)
     case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
     case PROTOBUF_C_TYPE_MESSAGE: return sizeof(ProtobufCMessage *);
     }
-    assert(!"protobuf-c has no other type");
+    assert(false); // protobuf-c has no other type
     return 0;
 }
 

@@ -66,7 +66,9 @@ TEST(tine_alone_says_what_it_can_do)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
     shell_ok(shell, "tine");
-    for (size_t i = 0; COMMANDS[i]; i++) shell_shows(shell, COMMANDS[i]->summary);
+    for (size_t i = 0; COMMANDS[i]; i++) {
+        if (COMMANDS[i]->name[0] != '_') shell_shows(shell, COMMANDS[i]->summary);
+    }
     shell_shows(shell, "0 done, 1 failed, 2 wrong usage, 3 not found, 4 no tined to be reached");
     shell_ok(shell, "tine help | cmp - <(tine)");
     shell_ok(shell, "tine --help | cmp - <(tine)");

@@ -13,7 +13,7 @@ static void check_works(Shell *shell, const char *bin)
                     "readlink /proc/$(cat data/tine/tine.lock)/exe; "
                     "kill $(cat data/tine/tine.lock); flock data/tine/tine.lock true",
              bin, bin);
-    char path[1024];
+    char path[1100];
     snprintf(path, sizeof(path), "%s/tined\n", bin);
     shell_shows(shell, path);
 }
