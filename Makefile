@@ -42,7 +42,9 @@ install: build ## Install tined, tine and libtine; PREFIX=/usr/local DESTDIR=
 	@echo "installed under $(DESTDIR)$(PREFIX)"
 
 uninstall: ## Remove what `make install` installed; the same DESTDIR
-	@while read -r file; do rm -f "$(DESTDIR)$$file"; done <build/release/install_manifest.txt
+	@while read -r file || [ "$$file" ]; do \
+		rm -f "$(DESTDIR)$$file"; \
+	done <build/release/install_manifest.txt
 
 package: build ## Make tine's Debian package, in build/release
 	@cd build/release && cpack >/dev/null && ls -1 "$$PWD"/*.deb
