@@ -102,6 +102,7 @@ static int make_copy(Backup *backup)
         .is_compact = option_is_given(backup->cli, "compact"),
     };
     ErrorDetail detail = {{0}};
+    partial_guard(backup->partial);
     Progress *progress = progress_begin("copying", file, place_bytes(backup->from.directory));
     Error error = store_copy(&copy, &detail);
     progress_end(progress);
@@ -140,6 +141,7 @@ static int name_copy(const Backup *backup)
         return cli_say(EXIT_FAILED, "cannot rename the backup to %s: %s", backup->to,
                        strerror(errno));
     }
+    partial_guard(NULL);
     if (directory_sync(above, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
     return EXIT_OK;
 }

@@ -25,8 +25,10 @@ static int make_copy(const char *directory, const char *partial)
 static int compact(const Place *place)
 {
     char partial[PATH_MAX];
-    int code = place_partial(place->directory, "compact", partial);
-    if (!code) code = make_copy(place->directory, partial);
+    int code = place_partial(place, "compact", partial);
+    if (code) return code;
+    partial_guard(partial);
+    code = make_copy(place->directory, partial);
     if (code) return code;
     Verified verified;
     code = verify_store(partial, NULL, NULL, &verified);

@@ -37,7 +37,7 @@ static int lock_place(Restore *restore)
     restore->keeps_old = place_bytes(directory) > 0;
     snprintf(restore->kept, sizeof(restore->kept), "%s/before-restore-%s", directory,
              stamp_now().text);
-    return place_partial(directory, "restore", restore->partial);
+    return place_partial(&restore->place, "restore", restore->partial);
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)
@@ -70,6 +70,7 @@ static int copy_backup(Restore *restore)
 {
     char file[PATH_MAX + 16];
     snprintf(file, sizeof(file), "%s/data.mdb", restore->partial);
+    partial_guard(restore->partial);
     StoreCopy copy = {.from = restore->backup, .to = restore->partial};
     ErrorDetail detail = {{0}};
     Progress *progress = progress_begin("copying", file, place_bytes(restore->backup));

@@ -5,7 +5,9 @@
 
 #include "place.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +19,8 @@
 #include "store/copy.h"
 
 enum { FILE_PATH_BYTES_MAX = PATH_MAX + 32 };
+
+static const char PARTIAL[] = ".partial-";
 
 typedef struct FilePath {
     char text[FILE_PATH_BYTES_MAX];
@@ -66,11 +70,53 @@ void place_release(Place *place)
     place->lock = -1;
 }
 
-int place_partial(const char *directory, const char *name, char out[PATH_MAX])
+static void remove_stale(const char *directory, const char *name)
 {
-    int size = snprintf(out, PATH_MAX, "%s/%s.partial-%ld", directory, name, (long)getpid());
+    DIR *entries = opendir(directory);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        size_t size = strlen(name);
+        if (strncmp(entry->d_name, name, size) != 0) continue;
+        if (strncmp(entry->d_name + size, PARTIAL, strlen(PARTIAL)) != 0) continue;
+        partial_remove(file_in(directory, entry->d_name).text);
+    }
+    if (entries) closedir(entries);
+}
+
+int place_partial(const Place *place, const char *name, char out[PATH_MAX])
+{
+    remove_stale(place->directory, name);
+    int size =
+        snprintf(out, PATH_MAX, "%s/%s%s%ld", place->directory, name, PARTIAL, (long)getpid());
     if (size > 0 && size < PATH_MAX) return EXIT_OK;
     return cli_say(EXIT_FAILED, "the path of the store is too long");
+}
+
+// For the handler, which may not put paths together.
+static FilePath guarded, guarded_files[3];
+
+static void remove_guarded(int signal_number)
+{
+    for (size_t i = 0; i < 3; i++) (void)unlink(guarded_files[i].text);
+    (void)rmdir(guarded.text);
+    (void)signal(signal_number, SIG_DFL);
+    (void)raise(signal_number);
+}
+
+void partial_guard(const char *directory)
+{
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(*SIGNALS); i++) {
+        (void)signal(SIGNALS[i], SIG_DFL);
+    }
+    if (!directory) return;
+    snprintf(guarded.text, sizeof(guarded.text), "%s", directory);
+    guarded_files[0] = file_in(directory, "data.mdb");
+    guarded_files[1] = file_in(directory, "lock.mdb");
+    guarded_files[2] = file_in(directory, "tine.lock");
+    for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(*SIGNALS); i++) {
+        (void)signal(SIGNALS[i], remove_guarded);
+    }
 }
 
 void partial_clean(const char *directory)
@@ -81,6 +127,7 @@ void partial_clean(const char *directory)
 
 void partial_remove(const char *directory)
 {
+    partial_guard(NULL);
     partial_clean(directory);
     (void)unlink(file_in(directory, "data.mdb").text);
     (void)rmdir(directory);
@@ -115,6 +162,7 @@ int place_swap(const Place *place, const char *partial, const char *keep_directo
         if (keep_directory) partial_remove(keep_directory);
         return code;
     }
+    partial_guard(NULL);
     // Of the old file: readers of the new one are another matter.
     (void)unlink(file_in(place->directory, "lock.mdb").text);
     (void)rmdir(partial);

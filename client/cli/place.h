@@ -21,8 +21,12 @@ MUST_USE int place_lock(Place *place);
 // Gives it back. For CLEANUP: place_release.
 void place_release(Place *place);
 
-// A path below the directory, `name` with this process's id: for a copy in the making. EXIT_FAILED.
-MUST_USE int place_partial(const char *directory, const char *name, char out[PATH_MAX]);
+// A path below the directory, `name` with this process's id: for a copy in the making. Removes
+// those that others left behind; the place must be locked. EXIT_FAILED, said.
+MUST_USE int place_partial(const Place *place, const char *name, char out[PATH_MAX]);
+
+// Removes this copy when the process is interrupted, from now on; NULL: none any more.
+void partial_guard(const char *directory);
 
 // Removes a copy in the making.
 void partial_remove(const char *directory);

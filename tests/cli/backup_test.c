@@ -11,6 +11,7 @@
 #include "harness.h"
 #include "names.h"
 #include "shell.h"
+#include "store/store.h"
 #include "tine.h"
 #include "tine_calls.h"
 
@@ -181,6 +182,30 @@ TEST(a_damaged_backup_is_refused)
     shell_ok(shell, "tine check && ls data/tine");
     CHECK(!strstr(shell->output, "partial") && !strstr(shell->output, "before"));
     shell_fails(shell, 3, "tine restore-backup nowhere");
+}
+
+// The copy waits for the writer's lock, which is held here: so it is caught in the middle.
+TEST(an_interrupted_backup_leaves_nothing_behind)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/store", test_dir());
+    StoreOptions options = {.directory = path};
+    Store *store;
+    Txn txn;
+    CHECK_EQ(store_open(&options, NULL, &store), ERROR_NONE);
+    CHECK_EQ(txn_begin(store, /* is_write= */ true, NULL, NULL, &txn), ERROR_NONE);
+    shell_ok(shell, "tine backup --data store copy & backup=$!; "
+                    "until ls copy.partial-$backup/data.mdb 2>/dev/null; do :; done; "
+                    "kill $backup; wait $backup; echo ended by $?; ls");
+    txn_abort(&txn);
+    store_close(store);
+    shell_shows(shell, "ended by 143\n");
+    CHECK(!strstr(strstr(shell->output, "ended"), "partial"));
+    // One that could not clean up is cleaned up after.
+    shell_ok(shell, "mkdir store/compact.partial-1 && touch store/compact.partial-1/data.mdb && "
+                    "tine compact-db --data store && ls store");
+    CHECK(!strstr(shell->output, "partial"));
 }
 
 TEST(compacting_returns_space_and_changes_nothing_else)
