@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/lock.h"
+#include "base/lock.h"
 #include "daemon/paths.h"
 #include "store/copy.h"
 
@@ -55,12 +55,9 @@ int place_find(const Cli *cli, Place *out)
 int place_lock(Place *place)
 {
     ErrorDetail detail = {{0}};
-    Error error =
-        lock_take(file_in(place->directory, "tine.lock").text, &detail, &place->lock);
-    if (error == ERROR_UNAVAILABLE) {
-        return cli_say(EXIT_UNAVAILABLE, "%s; stop it first, for this changes its store",
-                       detail.text);
-    }
+    Error error = lock_take(file_in(place->directory, "tine.lock").text, place->directory,
+                            "stop it first, for this changes its store", &detail, &place->lock);
+    if (error == ERROR_UNAVAILABLE) return cli_say(EXIT_UNAVAILABLE, "%s", detail.text);
     return error ? cli_say(EXIT_FAILED, "%s", detail.text) : EXIT_OK;
 }
 
