@@ -104,6 +104,7 @@ enum {
     ARENA_KEEP_BYTES_MAX = 1024 * 1024,
     BUFFER_KEEP_BYTES_MAX = 2 * 1024 * 1024,
     LOG_LINE_BYTES_MAX = 2048,
+    LOG_SAME_LINES_MAX = 10, // a second, of a failure that repeats itself
 };
 
 #define TIME_MS_MAX INT64_C(253402300799999) // the end of the year 9999

@@ -3,9 +3,12 @@
 
 #include "rpc/dispatch.h"
 
+#include <inttypes.h>
+
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "base/utf8.h"
 #include "base/wire.h"
 #include "rpc/field_rules.h"
@@ -189,13 +192,24 @@ static void finish_failed(Call *call, Error error)
     if (failed) log_write(LOG_ERROR, "no memory for a reply", NULL);
 }
 
+// Each kind of error has a limit of its own: that of a full disk must not hide a corrupt file.
+static void log_failure(const Call *call, Error error)
+{
+    static LogLimit limits[ERROR_COUNT];
+    uint64_t left_out;
+    if (!log_limit_take(&limits[error], clock_monotonic_ns(), &left_out)) return;
+    if (left_out > 0) {
+        log_write(LOG_ERROR, "calls failed", "error=%s left_out=%" PRIu64, error_reason(error),
+                  left_out);
+    }
+    log_write(LOG_ERROR, "call failed", "method=%s error=%s detail=\"%s\"",
+              call->method ? call->method->name : "", error_reason(error), call->detail.text);
+}
+
 void dispatch_finish(Call *call, Error error)
 {
     call->error = error;
-    if (error_is_environment(error)) {
-        log_write(LOG_ERROR, "call failed", "method=%s error=%s detail=\"%s\"",
-                  call->method ? call->method->name : "", error_reason(error), call->detail.text);
-    }
+    if (error_is_environment(error)) log_failure(call, error);
     if (error) {
         finish_failed(call, error);
     } else {

@@ -16,5 +16,5 @@ MUST_USE Error dispatch_decode(Call *call, size_t decode_budget_bytes);
 MUST_USE Error dispatch_run(Call *call, Txn *txn);
 
 // Puts the envelope around the body, or makes the reply of a failed call, and logs what the
-// environment did. After it the reply is complete, whatever happened.
+// environment did, a few times a second. After it the reply is complete, whatever happened.
 void dispatch_finish(Call *call, Error error);

@@ -8,6 +8,7 @@
 
 #include "rpc/writer.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "rpc/dispatch.h"
 #include "rpc/replay.h"
 #include "store/event.h"
@@ -307,8 +309,12 @@ static bool run_purge_slice(Writer *writer)
     arena_free(&arena);
     if (!error) return is_more;
     // The note stays: the purge goes on after the next write, or at the next start.
-    log_write(LOG_ERROR, "purge stopped", "error=%s detail=\"%s\"", error_reason(error),
-              detail.text);
+    static LogLimit limit;
+    uint64_t left_out;
+    if (log_limit_take(&limit, clock_monotonic_ns(), &left_out)) {
+        log_write(LOG_ERROR, "purge stopped", "error=%s detail=\"%s\" left_out=%" PRIu64,
+                  error_reason(error), detail.text, left_out);
+    }
     return false;
 }
 

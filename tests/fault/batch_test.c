@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "fault.h"
 #include "gate.h"
@@ -127,4 +129,30 @@ TEST(call_that_fails_before_its_first_put_leaves_its_batch_alone)
     CHECK_EQ(entry_count(&b), 3);
     CHECK_CLEAN(b.engine);
     engine_close(b.engine);
+}
+
+// A disk that is full refuses thousands of writes a second: the log is not what fills the next one.
+TEST(the_log_tells_a_few_of_many_refused_writes)
+{
+    Batching b;
+    batching_open(&b);
+    char path[600];
+    snprintf(path, sizeof(path), "%s/log", test_dir());
+    FILE *log = fopen(path, "w+e");
+    CHECK(log != NULL);
+    log_configure(LOG_ERROR, fileno(log));
+    gate_fail_puts(&b.gate, TABLE_MESSAGE_EXTERNAL, ERROR_STORE_FULL);
+    enum { REFUSED = 2000 };
+    for (int i = 0; i < REFUSED; i++) {
+        CHECK_EQ(pending_wait(pending_external(&b)), ERROR_STORE_FULL);
+    }
+    log_configure(LOG_OFF, STDERR_FILENO);
+    engine_close(b.engine);
+
+    char line[LOG_LINE_BYTES_MAX];
+    int failed = 0;
+    rewind(log);
+    while (fgets(line, sizeof(line), log)) failed += strstr(line, "msg=\"call failed\"") != NULL;
+    fclose(log);
+    CHECK(failed >= LOG_SAME_LINES_MAX && failed < REFUSED / 2);
 }
