@@ -15,8 +15,9 @@ build: deps ## Build everything, optimised, into build/release
 	@cmake --build --preset release
 
 run: deps ## Start a daemon on a store of its own and show the main job end to end
+	@[ -e build/release/client/cli/tine ] || echo "building tined and tine: a minute, once"
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target tined tine-tour >/dev/null
+	@cmake --build --preset release --target tined tine-cli -- --quiet
 	@scripts/tour build/release
 
 test: ## Run every test: release, ASan and UBSan, TSan, fuzzers, tidy

@@ -117,11 +117,12 @@ static void print_node(const Tree *tree, Node *node, const Node *top)
     if (!*name) name = session->first_message_preview;
     size_t used = print_lines(node, top);
     char end[128];
-    snprintf(end, sizeof(end), "  %s%llu msgs  %s%s",
+    snprintf(end, sizeof(end), "  %s%llu %s  %s%s",
              session->kind == SESSION_KIND_SUBAGENT ? "subagent  "
              : *session->fork_message_id            ? "fork  "
                                                     : "",
              (unsigned long long)session->message_count,
+             session->message_count == 1 ? "msg" : "msgs",
              format_money(session->own_totals->cost_nano_usd).text,
              session->deleted_at ? "  deleted" : "");
     size_t taken = used + ID_BYTES + 1 + text_columns(end), columns = LABEL_COLUMNS_MIN;
