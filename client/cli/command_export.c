@@ -74,7 +74,8 @@ static int write_file(Cli *cli, const SessionSet *set, const char *path)
     if (code) {
         (void)remove(path);
     } else {
-        fprintf(stderr, "%zu sessions in %s\n", set->count, path);
+        const char *noun = set->count == 1 ? "session" : "sessions";
+        fprintf(stderr, "%zu %s in %s\n", set->count, noun, path);
     }
     return code;
 }
