@@ -50,6 +50,7 @@ int main(int argc, char **argv)
         bench_append(&options);
         bench_hostile(&options);
         bench_idle(&options);
+        bench_cli(&options);
     }
     options_end(&options);
     return 0;

@@ -12,6 +12,7 @@ void bench_append(const Options *options);
 void bench_history(const Options *options);
 void bench_hostile(const Options *options);
 void bench_idle(const Options *options);
+void bench_cli(const Options *options);
 
 // This tined and another one, and nothing else: what a change has done.
 void bench_against(const Options *options);
