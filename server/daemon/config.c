@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 typedef enum OptionKind {
-    OPTION_FLAG,     // takes no value
+    OPTION_FLAG,     // takes no value; in the environment 0 or 1
     OPTION_TEXT,     // up to `max` - 1 bytes
     OPTION_NUMBER,   // `min` to `max`
     OPTION_DURATION, // likewise, in milliseconds
@@ -107,7 +109,11 @@ static Error set_option(Config *config, const Option *option, const char *said_a
     uint64_t number = 0;
     const char *rest = "";
     switch (option->kind) {
-    case OPTION_FLAG: *(bool *)place = strcmp(value, "0") != 0; return ERROR_NONE;
+    case OPTION_FLAG:
+        *(bool *)place = strcmp(value, "1") == 0;
+        if (*(bool *)place || strcmp(value, "0") == 0) return ERROR_NONE;
+        return error_say(detail, ERROR_INVALID_ARGUMENT, "%s: '%s' is neither 0 nor 1", said_as,
+                         value);
     case OPTION_TEXT:
         if (*value && strlen(value) < option->max) {
             memcpy(place, value, strlen(value) + 1);
@@ -222,7 +228,8 @@ static Error check_listen(const Config *config, ErrorDetail *detail)
         }
     }
     uint64_t port = 0;
-    if (!rest || !read_number(rest, &port, &rest) || *rest || port > UINT16_MAX) {
+    if (!rest || !read_number(rest, &port, &rest) || *rest || port == 0 ||
+        port > UINT16_MAX) {
         return error_say(detail, ERROR_INVALID_ARGUMENT,
                          "--listen: '%s' is not tcp://127.0.0.1:PORT (or [::1], or localhost)",
                          config->listen);
@@ -232,10 +239,21 @@ static Error check_listen(const Config *config, ErrorDetail *detail)
                      "--listen needs --token-file: any user of this host can connect to a port");
 }
 
+// A token is compared whole, and is a string on the wire: it must hold nothing that ends a string,
+// or that no client can say.
+static bool is_one_line(Slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (iscntrl(text.bytes[i])) return false;
+    }
+    return utf8_is_valid(text);
+}
+
 static Error read_token(Config *config, ErrorDetail *detail)
 {
     const char *path = config->token_file;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    // Not blocking: a named pipe is refused below, not waited for.
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat found;
     if (descriptor < 0 || fstat(descriptor, &found) != 0) {
         Error error = error_say(detail, ERROR_INVALID_ARGUMENT, "--token-file: cannot read %s: %s",
@@ -255,6 +273,12 @@ static Error read_token(Config *config, ErrorDetail *detail)
         return error_say(detail, ERROR_INVALID_ARGUMENT,
                          "--token-file: the token in %s must have %d to %d bytes", path,
                          TOKEN_BYTES_MIN, TOKEN_BYTES_MAX);
+    }
+    if (!is_one_line(slice(config->token, (size_t)size))) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "--token-file: the token in %s must be one line of text, as `openssl rand "
+                         "-hex 32` makes it",
+                         path);
     }
     config->token[size] = '\0';
     return ERROR_NONE;

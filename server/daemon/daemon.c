@@ -78,7 +78,8 @@ static Error check_places(const Config *config, ErrorDetail *detail)
 {
     char directory[PATH_BYTES_MAX], existing[PATH_BYTES_MAX];
     path_directory_of(config->socket, directory, sizeof(directory));
-    Error error = path_check_directory(directory, detail, NULL);
+    Error error = path_check_directory(directory, detail, existing);
+    if (!error && strcmp(existing, directory) == 0) error = path_check_private(directory, detail);
     if (!error) error = path_check_socket(config->socket, detail);
     if (!error && *config->log_file) error = path_check_file(config->log_file, detail);
     if (error || config->is_ephemeral) return error;

@@ -98,7 +98,7 @@ Error path_check_directory(const char *path, ErrorDetail *detail, char *out_exis
         return error_say(detail, ERROR_IO, "cannot use %s: %s cannot be written to: %s", path,
                          above, strerror(errno));
     }
-    if (out_existing) memcpy(out_existing, above, sizeof(above));
+    memcpy(out_existing, above, sizeof(above));
     return ERROR_NONE;
 }
 
@@ -139,11 +139,13 @@ Error path_make_directory(const char *path, ErrorDetail *detail)
 
 Error path_check_private(const char *path, ErrorDetail *detail)
 {
-    struct stat found;
-    if (lstat(path, &found) != 0) {
+    // A link is as private as who made it, and what it names: its own mode says nothing.
+    struct stat link, found;
+    if (lstat(path, &link) != 0 || stat(path, &found) != 0) {
         return error_say(detail, ERROR_IO, "cannot use %s: %s", path, strerror(errno));
     }
-    bool is_ours = found.st_uid == geteuid() || found.st_uid == 0;
+    bool is_ours = (link.st_uid == geteuid() || link.st_uid == 0) &&
+                   (found.st_uid == geteuid() || found.st_uid == 0);
     bool is_shared = (found.st_mode & (S_IWGRP | S_IWOTH)) && !(found.st_mode & S_ISVTX);
     if (is_ours && !is_shared) return ERROR_NONE;
     return error_say(detail, ERROR_IO, "%s belongs to others, or others can write to it; choose "

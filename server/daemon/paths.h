@@ -18,7 +18,7 @@ MUST_USE Error path_make_absolute(char *path, size_t path_bytes, ErrorDetail *de
 void path_directory_of(const char *path, char *out, size_t out_bytes);
 
 // Whether a directory is there and can be written to, or could be made. Touches nothing. ERROR_IO.
-// `out_existing` (PATH_BYTES_MAX; NULL: not wanted) is the part of the path that is there.
+// `out_existing` (PATH_BYTES_MAX) is the part of the path that is there.
 MUST_USE Error path_check_directory(const char *path, ErrorDetail *detail, char *out_existing);
 
 // Whether a socket can be made at a path: nothing is there, or an old socket. ERROR_IO.

@@ -18,13 +18,18 @@ static char *in_test_dir(const char *name)
     return path;
 }
 
-static void write_file(const char *path, const char *text, mode_t mode)
+static void write_bytes(const char *path, Slice bytes, mode_t mode)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
     CHECK(file >= 0);
     CHECK_EQ(fchmod(file, mode), 0);
-    CHECK_EQ(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    CHECK_EQ(write(file, bytes.bytes, bytes.size), (ssize_t)bytes.size);
     close(file);
+}
+
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+    write_bytes(path, slice_of(text), mode);
 }
 
 // A run that was refused: one clear line, and nothing was touched.
@@ -106,6 +111,8 @@ TEST(tcp_is_loopback_only_and_needs_a_token)
     REFUSED(EXIT_CODE_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://0.0.0.0:7000");
     REFUSED(EXIT_CODE_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://127.0.0.1:70000",
             "--token-file", token);
+    REFUSED(EXIT_CODE_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://127.0.0.1:0",
+            "--token-file", token); // nobody would know which it is
     REFUSED(EXIT_CODE_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "ipc:///tmp/x");
     REFUSED(EXIT_CODE_USAGE, "--listen needs --token-file", "--listen", "tcp://127.0.0.1:7000");
     REFUSED(EXIT_CODE_USAGE, "only its owner can read", "--listen", "tcp://127.0.0.1:7000",
@@ -115,6 +122,48 @@ TEST(tcp_is_loopback_only_and_needs_a_token)
     free(token);
     free(open_token);
     free(short_token);
+}
+
+// Random bytes are no token: it would end at the first zero byte, and before that ask for nothing.
+TEST(a_token_is_text)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } TOKENS[] = {
+        {"\0" "0123456789abcdef", 17},
+        {"0\0" "123456789abcdef", 17},
+        {"0123456789abcdef\n0123456789abcdef", 33},
+        {"0123456789abcdef\x1b", 17},
+        {"0123456789abcdef\xff", 17},
+    };
+    char *path = in_test_dir("token"), *pipe = in_test_dir("pipe");
+    for (size_t i = 0; i < sizeof(TOKENS) / sizeof(*TOKENS); i++) {
+        write_bytes(path, slice(TOKENS[i].bytes, TOKENS[i].size), 0600);
+        REFUSED(EXIT_CODE_USAGE, "must be one line of text", "--token-file", path);
+    }
+    CHECK_EQ(mkfifo(pipe, 0600), 0);
+    REFUSED(EXIT_CODE_USAGE, "must be a file that only its owner can read", "--token-file", pipe);
+    free(path);
+    free(pipe);
+}
+
+TEST(a_token_may_end_in_any_line_end)
+{
+    static const char *const ENDS[] = {"", "\n", "\r\n"};
+    char *path = in_test_dir("token"), *option;
+    CHECK(asprintf(&option, "--token-file=%s", path) > 0);
+    for (size_t i = 0; i < sizeof(ENDS) / sizeof(*ENDS); i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "0123456789 abcdef%s", ENDS[i]);
+        write_file(path, text, 0600);
+        char *arguments[] = {"tined", "--ephemeral", "--socket=/tmp/s", option};
+        static Config config;
+        CHECK_EQ(config_read(4, arguments, NULL, &config), ERROR_NONE);
+        CHECK_STR(config.token, "0123456789 abcdef");
+    }
+    free(path);
+    free(option);
 }
 
 TEST(places_that_cannot_be_are_failures)
@@ -198,6 +247,38 @@ TEST(a_data_directory_on_a_network_file_system_is_refused)
     free(before);
 }
 
+// A link to a directory is as private as who made it and what it names: /var/run is one.
+TEST(the_directory_of_the_socket_may_be_a_link_but_not_others)
+{
+    char *link = in_test_dir("link"), *real = in_test_dir("real");
+    CHECK_EQ(mkdir(real, 0700), 0);
+    CHECK_EQ(symlink("real", link), 0);
+    Config config = {.log_level = LOG_OFF, .is_ephemeral = true, .idle_exit_ms = 1};
+    snprintf(config.socket, sizeof(config.socket), "%s/s", link);
+    Run run;
+    child_run(&run, run_daemon, &config);
+    CHECK_STR(run.errors, "");
+    CHECK_EQ(run.code, EXIT_CODE_STOPPED);
+
+    CHECK_EQ(chmod(real, 0777), 0);
+    char *before = directory_text(test_dir());
+    child_run(&run, run_daemon, &config);
+    check_refused(&run, EXIT_CODE_FAILED, "others can write to it", before);
+    child_run(&run, check_daemon, &config);
+    check_refused(&run, EXIT_CODE_FAILED, "others can write to it", before);
+    if (geteuid() == 0) { // of another's link nobody knows what it names tomorrow
+        CHECK_EQ(chmod(real, 0700), 0);
+        CHECK_EQ(lchown(link, 65534, 65534), 0);
+        free(before);
+        before = directory_text(test_dir());
+        child_run(&run, run_daemon, &config);
+        check_refused(&run, EXIT_CODE_FAILED, "belongs to others", before);
+    }
+    free(before);
+    free(link);
+    free(real);
+}
+
 // A store as a later tine might write it: another format, and not the tables of ours.
 static void make_newer_store(const char *directory)
 {
@@ -275,6 +356,20 @@ TEST(the_environment_says_the_same_and_a_flag_wins)
               (const char *[]){"TINE_EVENTS_MAX=many", NULL});
     CHECK_EQ(run.code, EXIT_CODE_USAGE);
     CHECK(strstr(run.errors, "TINE_EVENTS_MAX: 'many'") != NULL);
+}
+
+// Whoever says "false" must not get a store that keeps nothing.
+TEST(a_flag_of_the_environment_is_0_or_1)
+{
+    Run run;
+    const char *arguments[] = {"--check-config", NULL};
+    tined_run(&run, arguments, (const char *[]){"TINE_EPHEMERAL=1", NULL});
+    CHECK(strstr(run.output, "ephemeral=1\n") != NULL);
+    tined_run(&run, arguments, (const char *[]){"TINE_EPHEMERAL=0", NULL});
+    CHECK(strstr(run.output, "ephemeral=0\n") != NULL);
+    tined_run(&run, arguments, (const char *[]){"TINE_EPHEMERAL=false", NULL});
+    CHECK_EQ(run.code, EXIT_CODE_USAGE);
+    CHECK(strstr(run.errors, "TINE_EPHEMERAL: 'false' is neither 0 nor 1") != NULL);
 }
 
 TEST(places_follow_the_xdg_rules)
