@@ -21,6 +21,7 @@ void call_reset(Call *call)
     call->stores_nothing = false;
     call->txn = NULL;
     call->wait_ms = 0;
+    call->wait_after = 0;
     call->wait_until_ns = 0;
     call->error = ERROR_NONE;
     call->detail.text[0] = '\0';

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "rpc/dispatch.h"
 #include "rpc/waiting.h"
 
@@ -88,6 +89,19 @@ static void read_run(Call *call, bool is_last)
     engine_finish(call, error);
 }
 
+// Runs a parked call once more, from the bytes of its request: of what the runs before left in its
+// arena nothing is kept, however many there are.
+static void read_again(Call *call, bool is_last)
+{
+    arena_reset(&call->arena, DECODE_BUDGET_BYTES_MIN);
+    Error error = dispatch_decode(call, call->engine->decode_budget_bytes);
+    if (error) {
+        engine_finish(call, error);
+    } else {
+        read_run(call, is_last);
+    }
+}
+
 static Error start_waiting(Engine *engine, ErrorDetail *detail)
 {
     Txn txn;
@@ -98,7 +112,7 @@ static Error start_waiting(Engine *engine, ErrorDetail *detail)
     txn_abort(&txn);
     if (!error) error = event_hub_open(state.last_event_sequence, &engine->events);
     if (error) return error;
-    return waiting_start(state.last_event_sequence, read_run, &engine->waiting);
+    return waiting_start(state.last_event_sequence, read_again, &engine->waiting);
 }
 
 Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **out)

@@ -1,5 +1,6 @@
 // Waiting calls. News that comes between a call's snapshot and its parking is not lost: the thread
-// compares what the call has seen with the newest sequence, whatever came first.
+// compares what the call has seen with the newest sequence, whatever came first. A call that is run
+// and parked anew goes behind the others: one with much news keeps nobody else from his.
 
 #include "rpc/waiting.h"
 
@@ -16,7 +17,7 @@ struct Waiting {
 
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t wakes;
-    Call *parked; // linked by next
+    Call *parked, **parked_end; // oldest first
     size_t parked_count;
     uint64_t last_event_sequence;
     bool is_draining; // no call waits any more
@@ -32,6 +33,7 @@ Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Call *call, bool
     if (!waiting) return ERROR_OUT_OF_MEMORY;
     waiting->rerun = rerun;
     waiting->last_event_sequence = last_event_sequence;
+    waiting->parked_end = &waiting->parked;
     pthread_mutex_init(&waiting->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -72,8 +74,9 @@ bool waiting_park(Waiting *waiting, Call *call)
     pthread_mutex_lock(&waiting->mutex);
     bool is_taken = !waiting->is_draining && waiting->parked_count < WAITING_CALLS_MAX;
     if (is_taken) {
-        call->next = waiting->parked;
-        waiting->parked = call;
+        call->next = NULL;
+        *waiting->parked_end = call;
+        waiting->parked_end = &call->next;
         waiting->parked_count++;
         pthread_cond_signal(&waiting->wakes);
     }
@@ -101,6 +104,7 @@ static Call *take_due(Waiting *waiting, bool *out_is_last, int64_t *out_until_ns
         *out_is_last = waiting->is_draining || call->wait_until_ns <= now_ns;
         if (*out_is_last || call->wait_after < waiting->last_event_sequence) {
             *link = call->next;
+            if (!*link) waiting->parked_end = link;
             call->next = NULL;
             waiting->parked_count--;
             return call;

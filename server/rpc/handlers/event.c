@@ -80,6 +80,12 @@ Error handle_broadcast_event(Call *call, const BroadcastEventRequest *request,
     return ERROR_NONE;
 }
 
+// Where a listing begins. One that has waited saw what came before, and need not see it again.
+static uint64_t position_of(const Call *call, const ListEventsRequest *request)
+{
+    return call->wait_after > request->after_sequence ? call->wait_after : request->after_sequence;
+}
+
 static Error check_position(Call *call, const ListEventsRequest *request, const StoreState *state)
 {
     const char *instance_id = store_instance_id(call->txn->store);
@@ -93,7 +99,7 @@ static Error check_position(Call *call, const ListEventsRequest *request, const 
                          (unsigned long long)request->after_sequence,
                          (unsigned long long)state->last_event_sequence);
     }
-    if (request->after_sequence + 1 < state->first_event_sequence) {
+    if (position_of(call, request) + 1 < state->first_event_sequence) {
         return call_fail(call, ERROR_EVENTS_GONE,
                          "events up to %llu are no longer kept; read the state anew and go on "
                          "after %llu",
@@ -106,7 +112,7 @@ static Error check_position(Call *call, const ListEventsRequest *request, const 
 // ListEvents: after a sequence; may ask to be run again when there is news.
 Error handle_list_events(Call *call, const ListEventsRequest *request, ListEventsResponse *response)
 {
-    EventQuery query = {.after_sequence = request->after_sequence};
+    EventQuery query = {.after_sequence = position_of(call, request)};
     StoreState state;
     Page page;
     Error error = call_optional_id(call, "session_id", request->session_id, &query.session);
