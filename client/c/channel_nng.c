@@ -26,8 +26,10 @@ typedef struct NngChannel {
     char *url; // owned
     pid_t pid;
     nng_socket socket;
+    nng_dialer dialer;
     atomic_bool was_connected;
-    pthread_mutex_t mutex; // guards the next two
+    pthread_mutex_t mutex; // guards all below
+    bool is_dialing;
     pthread_cond_t call_ended;
     unsigned in_flight;
 } NngChannel;
@@ -40,15 +42,13 @@ static int socket_open(NngChannel *nng)
     int code = nng_req0_open(&nng->socket);
     if (code) return code;
     code = nng_socket_set_ms(nng->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
-    nng_dialer dialer;
-    if (!code) code = nng_dialer_create(&dialer, nng->socket, nng->url);
-    if (!code) code = nng_dialer_set_ms(dialer, NNG_OPT_RECONNMINT, CHANNEL_BACKOFF_MS_MIN);
-    if (!code) code = nng_dialer_set_ms(dialer, NNG_OPT_RECONNMAXT, CHANNEL_BACKOFF_MS_MAX);
+    if (!code) code = nng_dialer_create(&nng->dialer, nng->socket, nng->url);
+    if (!code) code = nng_dialer_set_ms(nng->dialer, NNG_OPT_RECONNMINT, CHANNEL_BACKOFF_MS_MIN);
+    if (!code) code = nng_dialer_set_ms(nng->dialer, NNG_OPT_RECONNMAXT, CHANNEL_BACKOFF_MS_MAX);
     if (!code) {
-        code =
-            nng_dialer_set_size(dialer, NNG_OPT_RECVMAXSZ, CHANNEL_RESPONSE_BYTES_MAX + ID_BYTES);
+        code = nng_dialer_set_size(nng->dialer, NNG_OPT_RECVMAXSZ,
+                                   CHANNEL_RESPONSE_BYTES_MAX + ID_BYTES);
     }
-    if (!code) code = nng_dialer_start(dialer, NNG_FLAG_NONBLOCK);
     if (code) nng_close(nng->socket);
     return code;
 }
@@ -88,6 +88,17 @@ static nng_duration duration_until(int64_t until_ns)
 {
     return until_ns == INT64_MAX ? NNG_DURATION_INFINITE
                                  : channel_poll_ms(until_ns, WAIT_MS_LONGEST);
+}
+
+// With the first call, and only once. (NNG 1.11 leaks a dialer that is closed while it connects: a
+// client that is never used must not have begun to.)
+static int dial(NngChannel *nng)
+{
+    pthread_mutex_lock(&nng->mutex);
+    int code = nng->is_dialing ? 0 : nng_dialer_start(nng->dialer, NNG_FLAG_NONBLOCK);
+    if (!code) nng->is_dialing = true;
+    pthread_mutex_unlock(&nng->mutex);
+    return code;
 }
 
 // False: the time is up before it may begin.
@@ -133,7 +144,8 @@ static int request_send(NngChannel *nng, nng_ctx context, ChannelCall *call, Tin
     if (is_patient && call->connect_until_ns > until_ns) until_ns = call->connect_until_ns;
     if (call->deadline_ns < until_ns) until_ns = call->deadline_ns;
     (void)nng_ctx_set_ms(context, NNG_OPT_SENDTIMEO, duration_until(until_ns));
-    int code = nng_ctx_sendmsg(context, message, 0);
+    int code = dial(nng);
+    if (!code) code = nng_ctx_sendmsg(context, message, 0);
     if (code == 0) {
         atomic_store(&nng->was_connected, true);
         return STATUS_OK;
