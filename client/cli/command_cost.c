@@ -28,8 +28,8 @@ typedef struct Cost {
 } Cost;
 
 static const Column COLUMNS[] = {
-    {"OWN USD", COLUMN_RIGHT, 12, 0},    {"ROLLED UP", COLUMN_RIGHT, 12, 0},
-    {"INPUT", COLUMN_RIGHT, 8, 0},       {"OUTPUT", COLUMN_RIGHT, 8, 0},
+    {"OWN USD", COLUMN_RIGHT, 12, 0},    {"ROLLED UP", COLUMN_RIGHT, 12, 48},
+    {"INPUT", COLUMN_RIGHT, 8, 68},      {"OUTPUT", COLUMN_RIGHT, 8, 68},
     {"CACHE READ", COLUMN_RIGHT, 11, 110}, {"CACHE WRITE", COLUMN_RIGHT, 12, 110},
     {"OF", COLUMN_REST, 20, 0},          {NULL, COLUMN_LEFT, 0, 0},
 };

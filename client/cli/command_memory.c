@@ -11,7 +11,7 @@ static int list(Cli *cli, char *session_id)
 {
     static const Column COLUMNS[] = {
         {"ID", COLUMN_LEFT, 26, 0},
-        {"AGE", COLUMN_RIGHT, 4, 0},
+        {"AGE", COLUMN_RIGHT, 4, 54},
         {"CONTENT", COLUMN_REST, 20, 0},
         {NULL, COLUMN_LEFT, 0, 0},
     };

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-// bash takes '@', ':' and '=' for ends of words, and replaces only what is behind the last: so the
-// line is split anew, and what is before that end is left out of the answers.
+// bash takes ':' and '=' for ends of words, and replaces only what is behind the last: so the line
+// is split anew, and what is before that end is left out of the answers. '@' ends a word too, but
+// is replaced with what is behind it, for it may begin the name of a host.
 static const char BASH[] =
     "# bash completion for tine\n"
     "_tine() {\n"
@@ -14,7 +15,7 @@ static const char BASH[] =
     "    read -ra words <<<\"$line\"\n"
     "    [[ $line == *[[:space:]] ]] && words+=('')\n"
     "    current=${words[-1]}\n"
-    "    prefix=${current%\"${current##*[@:=]}\"}\n"
+    "    prefix=${current%\"${current##*[:=]}\"}\n"
     "    COMPREPLY=()\n"
     "    while IFS= read -r answer; do\n"
     "        case $answer in\n"

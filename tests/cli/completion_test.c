@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include "shell.h"
+#include "terminal.h"
 
 static const char *new_session(Shell *shell)
 {
@@ -60,7 +61,26 @@ TEST(sessions_and_messages_are_completed)
     CHECK_STR(shell->output, "@last\n");
 }
 
-// bash takes '@' for the end of a word: only what is behind it is replaced.
+// Readline has ideas of its own about what a word is, so it is asked itself.
+TEST(tab_completes_at_a_terminal)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_tined_start(shell);
+    new_session(shell);
+    CLEANUP(terminal_close)
+    Terminal *terminal = terminal_start("PS1='> ' exec bash --norc --noprofile -i", 100);
+    terminal_type(terminal, "eval \"$(tine completion bash)\"; echo rea\"dy\"\n");
+    terminal_wait_for(terminal, "ready");
+    terminal_type(terminal, "tine sho\tpl\t--js\t\n");
+    terminal_wait_for(terminal, "> tine show plan --json ");
+    terminal_wait_for(terminal, "\"slug\": \"plan\"");
+    terminal_type(terminal, "tine log @la\t--one\t&& echo bo\"th\"\n");
+    terminal_wait_for(terminal, "> tine log @last --oneline ");
+    terminal_wait_for(terminal, "both");
+    terminal_type(terminal, "exit\n");
+    CHECK_EQ(terminal_end(terminal), 0);
+}
+
 TEST(bash_completes_with_the_script)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
@@ -72,7 +92,7 @@ TEST(bash_completes_with_the_script)
                     "'tine log plan --js' 'tine check '; do\n"
                     "COMP_POINT=${#COMP_LINE}; _tine; echo \"${COMPREPLY[*]}\"; done");
     CHECK_STR(shell->output,
-              "restore-backup\nlast\nplan\n--json\ncompopt -o default\n\n");
+              "restore-backup\n@last\nplan\n--json\ncompopt -o default\n\n");
     shell_ok(shell, "for shell in bash zsh fish; do tine completion $shell | grep -q __complete "
                     "|| exit 1; done");
     shell_fails(shell, 2, "tine completion tcsh");
