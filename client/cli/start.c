@@ -24,12 +24,18 @@
 
 static const char IDLE_EXIT[] = "30m";
 
-enum { READY_WITHIN_MS = 60 * 1000, TINED_EXIT_IN_USE = 3, LAST_WORDS_BYTES_MAX = 4096 };
+enum {
+    READY_WITHIN_MS = 60 * 1000,
+    ENDED_WITHIN_MS = 15 * 1000, // tined gives up on its clients after 6 s
+    TINED_EXIT_IN_USE = 3,
+    LAST_WORDS_BYTES_MAX = 4096,
+};
 
 typedef struct Start {
     Cli *cli;
     const char *socket_path;
     char directory[PATH_MAX], log_path[PATH_MAX + 16], tined_path[PATH_MAX + 16];
+    char absolute_path[PATH_MAX];
     int lock, log, ready; // descriptors; -1: not open
     off_t log_bytes;      // of the log, before
     char ready_name[32];  // of the socket `ready`, as $NOTIFY_SOCKET wants it
@@ -188,8 +194,32 @@ static int say_why(const Start *start)
     return cli_say(EXIT_UNAVAILABLE, "tined does not start: %s", line + strlen("tined: "));
 }
 
-// Waits until it is ready or has ended.
-static int wait_for(const Start *start, pid_t pid)
+// Waits for the end of the process that the socket's lock names: a tined that was told to stop, and
+// still answers what it had accepted. False: it does not end. True, too, if it is gone already.
+static bool wait_for_holder(const Start *start)
+{
+    char path[PATH_MAX + 16], text[32] = {0};
+    snprintf(path, sizeof(path), "%s.lock", start->socket_path);
+    int lock = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (lock < 0) return true;
+    ssize_t size = read(lock, text, sizeof(text) - 1);
+    close(lock);
+    int holder = size > 0 ? pidfd_open((pid_t)strtol(text, NULL, 10), 0) : -1;
+    if (holder < 0) return true;
+    Progress *progress = progress_begin("waiting for the tined that is stopping", NULL, 0);
+    struct pollfd ended = {.fd = holder, .events = POLLIN};
+    int count;
+    do {
+        count = poll(&ended, 1, ENDED_WITHIN_MS);
+    } while (count < 0 && errno == EINTR);
+    progress_end(progress);
+    close(holder);
+    return count > 0;
+}
+
+// Waits until it is ready or has ended. `*out_is_in_use`: it ended because another process has the
+// socket or the store; nothing was said.
+static int wait_for(const Start *start, pid_t pid, bool *out_is_in_use)
 {
     Progress *progress = progress_begin("starting tined", NULL, 0);
     int process = pidfd_open(pid, 0);
@@ -208,27 +238,34 @@ static int wait_for(const Start *start, pid_t pid)
     if (wanted[0].revents) return EXIT_OK;
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    // Another one has the socket: it is there, or it will say itself why not.
-    if (WIFEXITED(status) && WEXITSTATUS(status) == TINED_EXIT_IN_USE &&
-        is_listening(start->cli)) {
-        return EXIT_OK;
-    }
-    return say_why(start);
+    *out_is_in_use = WIFEXITED(status) && WEXITSTATUS(status) == TINED_EXIT_IN_USE;
+    return *out_is_in_use ? EXIT_UNAVAILABLE : say_why(start);
+}
+
+static int launch_once(const Start *start, bool *out_is_in_use)
+{
+    *out_is_in_use = false;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) return cli_say(EXIT_UNAVAILABLE, "no process for tined: %s", strerror(errno));
+    if (pid == 0) become_tined(start);
+    return wait_for(start, pid, out_is_in_use);
 }
 
 static int launch(Start *start)
 {
     if (open_ready(start) != 0) return cli_say(EXIT_UNAVAILABLE, "no socket: %s", strerror(errno));
-    char absolute[PATH_MAX];
     if (start->socket_path[0] != '/') { // tined leaves this directory
         char here[PATH_MAX / 2];
         if (!getcwd(here, sizeof(here))) return cli_say(EXIT_UNAVAILABLE, "no current directory");
-        snprintf(absolute, sizeof(absolute), "%s/%s", here, start->socket_path);
-        start->socket_path = absolute;
+        snprintf(start->absolute_path, PATH_MAX, "%s/%s", here, start->socket_path);
+        start->socket_path = start->absolute_path;
     }
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid < 0) return cli_say(EXIT_UNAVAILABLE, "no process for tined: %s", strerror(errno));
-    if (pid == 0) become_tined(start);
-    return wait_for(start, pid);
+    bool is_in_use;
+    int code = launch_once(start, &is_in_use);
+    if (!is_in_use || is_listening(start->cli)) return is_in_use ? EXIT_OK : code;
+    // Who has the socket and does not answer is about to leave.
+    if (wait_for_holder(start)) code = launch_once(start, &is_in_use);
+    if (!is_in_use || is_listening(start->cli)) return is_in_use ? EXIT_OK : code;
+    return say_why(start);
 }

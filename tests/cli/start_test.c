@@ -53,6 +53,29 @@ TEST(a_socket_that_a_killed_tined_left_is_taken_over)
     shell_shows(shell, "\nplan\n");
 }
 
+// One that was told to stop answers what it had accepted first, and has its socket until then. The
+// holder here leaves when tined, started beside it, has said that the socket is in use.
+TEST(a_tined_that_is_stopping_is_waited_for)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, SOON "umask 077; mkdir tine; "
+                    "(exec 9>tine/tine.sock.lock; flock 9; echo $BASHPID >&9; "
+                    "until grep -qs 'in use' state/tine/tined.log; do :; done) & "
+                    "until test -s tine/tine.sock.lock; do :; done; "
+                    "tine new -s plan && tine --no-start ls | cut -f6 && " STOP);
+    shell_shows(shell, "\nplan\n");
+    CHECK_STR(shell->errors, "");
+}
+
+TEST(a_store_that_another_tined_has_is_said_at_once)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_tined_start(shell);
+    shell_fails(shell, 4, SOON "tine --socket other ls");
+    shell_says(shell, "tined does not start: ");
+    shell_says(shell, " is in use by the process with pid ");
+}
+
 TEST(a_relative_socket_is_this_directorys)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
