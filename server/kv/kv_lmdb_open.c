@@ -293,8 +293,11 @@ static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail)
         else
             code = mdb_txn_commit(engine); // of a reader too: an abort would close the tables
     }
+    // A transaction of which nothing but tables was asked goes bad on pages that are not what they
+    // should be.
+    bool is_broken = code == MDB_NOTFOUND || code == MDB_BAD_TXN;
     if (code)
-        return error_say(detail, code == MDB_NOTFOUND ? ERROR_CORRUPT : kv_error_of(code),
+        return error_say(detail, is_broken ? ERROR_CORRUPT : kv_error_of(code),
                          "cannot open %s in %s/data.mdb: %s", name, options->directory,
                          mdb_strerror(code));
     kv->table_count = (unsigned)options->table_count;
