@@ -45,6 +45,11 @@ install: build ## Install tined, tine and libtine; PREFIX=/usr/local DESTDIR=
 uninstall: ## Remove what `make install` installed; the same DESTDIR
 	@while read -r file || [ "$$file" ]; do \
 		rm -f "$(DESTDIR)$$file"; \
+		directory=$$(dirname "$(DESTDIR)$$file"); \
+		while case $$directory in */tine | */tine/v1) ;; *) false ;; esac; do \
+			rmdir "$$directory" 2>/dev/null || break; \
+			directory=$$(dirname "$$directory"); \
+		done; \
 	done <build/release/install_manifest.txt
 
 package: build ## Make tine's Debian package, in build/release

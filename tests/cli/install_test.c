@@ -42,6 +42,19 @@ TEST(what_is_installed_into_a_directory_works)
     check_works(shell, bin);
 }
 
+TEST(what_was_installed_is_removed_and_nothing_else)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "DESTDIR=$PWD/root " CMAKE " --install " BUILD_DIR " --component tine "
+                    "--prefix /opt/tine && mkdir -p build/release && "
+                    "cp " BUILD_DIR "/install_manifest_tine.txt build/release/install_manifest.txt "
+                    "&& echo mine >root/opt/tine/bin/mine");
+    check_files(shell, "root/opt/tine");
+    shell_ok(shell, "make -s -f " SOURCE_DIR "/Makefile uninstall DESTDIR=$PWD/root && "
+                    "find root -type f; find root -path '*/tine/*' -name tine");
+    CHECK_STR(shell->output, "root/opt/tine/bin/mine\n");
+}
+
 TEST(the_debian_package_is_whole)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
