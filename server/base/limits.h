@@ -88,7 +88,8 @@ enum {
     CONTEXTS_READY = 64,                        // receive at the same time
     CONTEXTS_MAX = 4096,                        // requests in hand, over all connections
     CALLS_KEPT_MAX = 8,                         // with their memory, when nobody needs them
-    SEND_TIMEOUT_MS = 2000,                     // for a reply behind another one that nobody reads
+    UNSENT_LOOK_MS = 500,                       // so often is looked at replies that are not taken
+    UNSENT_LOOKS_MAX = 4,                       // by a client that does not read those before
     FRAME_EXTRA_BYTES = 64 * 1024, // read beyond REQUEST_BYTES_MAX, to say what is wrong
     SUBSCRIBERS_MAX = 1024,
     BUS_SEND_MESSAGES_MAX = 8192, // that wait for one subscriber to read; then the oldest goes

@@ -31,6 +31,8 @@ struct Clients {
     size_t unsent_bytes; // of all
     Client *buckets[BUCKETS];
     Client *ready, **ready_end; // somebody's turn may have come
+    ClientReply unsent;         // of all, a ring from the oldest on; of itself only the links
+    uint64_t look;
 };
 
 Error clients_open(size_t count_max, Clients **out)
@@ -39,6 +41,7 @@ Error clients_open(size_t count_max, Clients **out)
     if (!clients) return ERROR_OUT_OF_MEMORY;
     clients->count_max = count_max;
     clients->ready_end = &clients->ready;
+    clients->unsent.next = clients->unsent.previous = &clients->unsent;
     pthread_mutex_init(&clients->mutex, NULL);
     *out = clients;
     return ERROR_NONE;
@@ -97,15 +100,18 @@ static void release(Clients *clients, Client *client)
     free(client);
 }
 
+static void disconnect(Clients *clients, Client *client)
+{
+    client->is_connected = false;
+    clients->count--;
+    release(clients, client);
+}
+
 void clients_remove(Clients *clients, uint32_t pipe_id)
 {
     pthread_mutex_lock(&clients->mutex);
     Client *client = find(clients, pipe_id);
-    if (client) {
-        client->is_connected = false;
-        clients->count--;
-        release(clients, client);
-    }
+    if (client) disconnect(clients, client);
     pthread_mutex_unlock(&clients->mutex);
 }
 
@@ -182,7 +188,7 @@ bool client_needs_token(const Client *client)
     return client->needs_token;
 }
 
-bool client_answered(Clients *clients, Client *client, bool was_running, size_t reply_bytes)
+bool client_answered(Clients *clients, Client *client, bool was_running, ClientReply *reply)
 {
     pthread_mutex_lock(&clients->mutex);
     if (was_running) {
@@ -191,8 +197,13 @@ bool client_answered(Clients *clients, Client *client, bool was_running, size_t 
         client->refused--;
     }
     client->unsent++;
-    client->unsent_bytes += reply_bytes;
-    clients->unsent_bytes += reply_bytes;
+    client->unsent_bytes += reply->bytes;
+    clients->unsent_bytes += reply->bytes;
+    reply->client = client;
+    reply->look = clients->look;
+    reply->next = &clients->unsent;
+    reply->previous = clients->unsent.previous;
+    reply->next->previous = reply->previous->next = reply;
     // One reply may always wait: who reads one by one is not cut off for what others leave unread.
     bool is_fine = client->unsent == 1 || (client->unsent <= CLIENT_UNSENT_MAX &&
                                            client->unsent_bytes <= CLIENT_UNSENT_BYTES_MAX &&
@@ -201,18 +212,56 @@ bool client_answered(Clients *clients, Client *client, bool was_running, size_t 
     return is_fine;
 }
 
-bool client_sent(Clients *clients, Client *client, size_t reply_bytes, bool is_taken)
+// Takes it out of the ring. The second time it does nothing.
+static void unlink_reply(ClientReply *reply)
+{
+    reply->next->previous = reply->previous;
+    reply->previous->next = reply->next;
+    reply->next = reply->previous = reply;
+}
+
+bool client_sent(Clients *clients, ClientReply *reply, bool is_taken)
 {
     pthread_mutex_lock(&clients->mutex);
+    Client *client = reply->client;
     if (is_taken) client->taken++;
     client->unsent--;
-    client->unsent_bytes -= reply_bytes;
-    clients->unsent_bytes -= reply_bytes;
+    client->unsent_bytes -= reply->bytes;
+    clients->unsent_bytes -= reply->bytes;
+    unlink_reply(reply);
     list_ready(clients, client);
     release(clients, client);
     bool has_ready = clients->ready != NULL;
     pthread_mutex_unlock(&clients->mutex);
     return has_ready;
+}
+
+bool clients_look(Clients *clients)
+{
+    pthread_mutex_lock(&clients->mutex);
+    clients->look++;
+    bool has_unsent = clients->unsent.next != &clients->unsent;
+    pthread_mutex_unlock(&clients->mutex);
+    return has_unsent;
+}
+
+uint32_t clients_overdue(Clients *clients)
+{
+    uint32_t pipe_id = 0;
+    pthread_mutex_lock(&clients->mutex);
+    for (;;) {
+        ClientReply *oldest = clients->unsent.next;
+        if (oldest == &clients->unsent || clients->look - oldest->look <= UNSENT_LOOKS_MAX) break;
+        Client *client = oldest->client;
+        unlink_reply(oldest);
+        if (!client->is_connected || client->is_cut_off) continue;
+        client->is_cut_off = true;
+        pipe_id = client->pipe_id;
+        disconnect(clients, client);
+        break;
+    }
+    pthread_mutex_unlock(&clients->mutex);
+    return pipe_id;
 }
 
 uint64_t clients_taken(Clients *clients, uint32_t pipe_id)

@@ -6,6 +6,10 @@
 // are counted apart because a client may have read its reply, and sent its next request, before
 // the socket tells us so.
 //
+// Time passes by looks (clients_look): a reply that has been unsent over UNSENT_LOOKS_MAX of them
+// is overdue, and its connection cut off. Not by a clock: while the process stands still no client
+// does anything wrong.
+//
 // While CLIENT_UNSENT_BYTES_READY are unsent the connection's further requests wait for their turn:
 // who does not read costs no more work and memory than that, however much it asks for.
 
@@ -34,6 +38,14 @@ size_t clients_count(Clients *clients);
 // the connection is gone. `*out_may_run` false: too many of its requests are running already.
 Client *clients_request(Clients *clients, uint32_t pipe_id, bool *out_may_run);
 
+// A reply on its way: a part of what the caller keeps of its request.
+typedef struct ClientReply {
+    Client *client;
+    size_t bytes; // the caller's to set; the rest is not
+    struct ClientReply *next, *previous;
+    uint64_t look;
+} ClientReply;
+
 // A request that waits for its turn: a part of what the caller keeps of it.
 typedef struct ClientTurn {
     struct ClientTurn *next;
@@ -51,10 +63,17 @@ bool client_needs_token(const Client *client);
 // The reply is about to be handed to the socket. `was_running` is what `*out_may_run` said. False:
 // too much is unsent, of this connection or of all, and it is to be closed.
 MUST_USE bool client_answered(Clients *clients, Client *client, bool was_running,
-                              size_t reply_bytes);
+                              ClientReply *reply);
 
 // The socket has taken the reply, or failed to. True: clients_next has something to give.
-MUST_USE bool client_sent(Clients *clients, Client *client, size_t reply_bytes, bool is_taken);
+MUST_USE bool client_sent(Clients *clients, ClientReply *reply, bool is_taken);
+
+// Looks once more. True: there are unsent replies, and it is to be looked again.
+MUST_USE bool clients_look(Clients *clients);
+
+// A connection with a reply that is overdue: it counts as gone from now on, and is to be closed. 0:
+// there is none.
+uint32_t clients_overdue(Clients *clients);
 
 // How many replies it has taken for a connection; 0 for one that is none, or gone.
 uint64_t clients_taken(Clients *clients, uint32_t pipe_id);

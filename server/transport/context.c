@@ -6,8 +6,10 @@
 // No context may be inside a call of NNG's when the socket is closed: NNG frees a context that was
 // closed meanwhile after it has told the closing thread that all are gone.
 //
-// The receive and the send have an aio each: NNG can end an operation with the timeout of the one
-// before it on the same aio.
+// Neither operation has a timeout of NNG's: what ends one by its time does not see that it has
+// ended meanwhile, and meets a context that is closed, or the next operation on it. So replies that
+// are not taken are looked at now and then, for as long as there are any, and a connection that
+// leaves one for too long is closed, which ends them the ordinary way.
 
 #include "transport/context.h"
 
@@ -39,13 +41,15 @@ struct Context {
     Client *client;
     bool may_run;
     bool is_accepted; // counted in accepted_count
-    size_t reply_bytes;
+    ClientReply reply;
     Call *call; // owned
 };
 
 struct Contexts {
     ContextsOptions options;
     atomic_size_t inside; // threads that call NNG, each counts INSIDE_ONE; and INSIDE_STOPPED
+    nng_aio *look;        // owned: the time until the next look at what is unsent
+    atomic_bool is_looking;
 
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t drained; // or nobody is inside
@@ -65,6 +69,7 @@ static void on_received(void *argument);
 static void call_submit(Context *context);
 static void on_answered(Call *call);
 static void on_sent(void *argument);
+static void on_look(void *argument);
 
 Error contexts_start(const ContextsOptions *options, Contexts **out)
 {
@@ -78,6 +83,7 @@ Error contexts_start(const ContextsOptions *options, Contexts **out)
     pthread_cond_init(&contexts->drained, &attributes);
     pthread_condattr_destroy(&attributes);
     *out = contexts;
+    if (nng_aio_alloc(&contexts->look, on_look, contexts) != 0) return ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < CONTEXTS_READY; i++) {
         Context *context = context_open(contexts);
         if (!context) return ERROR_OUT_OF_MEMORY; // the caller closes what is open
@@ -100,6 +106,7 @@ void contexts_stop(Contexts *contexts)
     while (!contexts->is_left)
         pthread_cond_wait(&contexts->drained, &contexts->mutex);
     pthread_mutex_unlock(&contexts->mutex);
+    nng_aio_stop(contexts->look);
 }
 
 static bool is_stopped(Contexts *contexts)
@@ -167,6 +174,7 @@ void contexts_free(Contexts *contexts)
         nng_aio_free(context->send);
         context_free(context);
     }
+    nng_aio_free(contexts->look);
     contexts_trim(contexts);
     pthread_cond_destroy(&contexts->drained);
     pthread_mutex_destroy(&contexts->mutex);
@@ -259,7 +267,7 @@ static Context *context_open(Contexts *contexts)
         leave(contexts);
         if (is_listed) {
             nng_aio_set_timeout(context->receive, NNG_DURATION_INFINITE);
-            nng_aio_set_timeout(context->send, SEND_TIMEOUT_MS);
+            nng_aio_set_timeout(context->send, NNG_DURATION_INFINITE);
             return context;
         }
     }
@@ -413,7 +421,7 @@ static void reply_done(Context *context, bool is_taken)
     static _Thread_local bool is_running; // a call that ends at once comes back here
     Contexts *contexts = context->contexts;
     Clients *clients = contexts->options.clients;
-    bool has_next = client_sent(clients, context->client, context->reply_bytes, is_taken);
+    bool has_next = client_sent(clients, &context->reply, is_taken);
     if (!has_next || is_running || !enter(contexts)) return;
     is_running = true;
     bool is_connected;
@@ -440,11 +448,31 @@ static nng_msg *reply_of(Context *context)
     return reply;
 }
 
-// Once for a connection, however many of its replies wait.
-static void log_cut_off(Context *context)
+static void log_cut_off(void)
 {
-    if (!client_cut_off(context->contexts->options.clients, context->client)) return;
     log_write(LOG_WARNING, "connection closed: it does not read its replies", NULL);
+}
+
+// From inside. A look is on its way from now on.
+static void keep_looking(Contexts *contexts)
+{
+    if (!atomic_exchange(&contexts->is_looking, true)) {
+        nng_sleep_aio(UNSENT_LOOK_MS, contexts->look);
+    }
+}
+
+// What is handed to the socket while this says that nothing is unsent begins to look itself.
+static void on_look(void *argument)
+{
+    Contexts *contexts = argument;
+    if (nng_aio_result(contexts->look) != 0 || !enter(contexts)) return; // the server stops
+    atomic_store(&contexts->is_looking, false);
+    if (clients_look(contexts->options.clients)) keep_looking(contexts);
+    for (uint32_t id; (id = clients_overdue(contexts->options.clients)) != 0;) {
+        log_cut_off();
+        (void)nng_pipe_close((nng_pipe){.id = id});
+    }
+    leave(contexts);
 }
 
 static void on_answered(Call *call)
@@ -454,14 +482,12 @@ static void on_answered(Call *call)
     nng_msg *reply = reply_of(context);
     context->call = NULL;
     call_give(context->contexts, call);
-    context->reply_bytes = reply ? nng_msg_len(reply) : 0;
-    bool is_fine =
-        client_answered(clients, context->client, context->may_run, context->reply_bytes);
+    context->reply.bytes = reply ? nng_msg_len(reply) : 0;
+    bool is_fine = client_answered(clients, context->client, context->may_run, &context->reply);
     if (!reply || !is_fine) {
-        if (reply) {
-            log_cut_off(context);
-            nng_msg_free(reply);
-        }
+        // Once for a connection, however many of its replies wait.
+        if (reply && client_cut_off(clients, context->client)) log_cut_off();
+        if (reply) nng_msg_free(reply);
         reply_done(context, /* is_taken= */ false);
         context_drop(context, /* closes_pipe= */ true);
         return;
@@ -471,6 +497,7 @@ static void on_answered(Call *call)
     Contexts *contexts = context->contexts;
     if (enter(contexts)) {
         nng_aio_set_msg(context->send, reply);
+        keep_looking(contexts);
         nng_ctx_send(context->ctx, context->send);
         leave(contexts);
     } else {
@@ -489,11 +516,7 @@ static void on_sent(void *argument)
         nng_aio_set_msg(context->send, NULL);
     }
     if (failed && failed != NNG_ECLOSED && failed != NNG_ECANCELED) {
-        // Its replies wait for it to read the ones before: it would hold contexts for ever.
-        log_cut_off(context);
-        (void)nng_pipe_close(context->pipe);
-        // Now, not when NNG tells of it: none of its requests has a turn any more.
-        clients_remove(context->contexts->options.clients, (uint32_t)nng_pipe_id(context->pipe));
+        (void)nng_pipe_close(context->pipe); // no memory: its reply will never come
     }
     reply_done(context, /* is_taken= */ !failed);
     context_again(context);
