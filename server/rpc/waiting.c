@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/thread.h"
 
 struct Waiting {
     void (*rerun)(Call *call, bool is_last);
@@ -40,7 +41,7 @@ Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Call *call, bool
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&waiting->wakes, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (pthread_create(&waiting->thread, NULL, waiting_main, waiting) != 0) {
+    if (thread_start(&waiting->thread, waiting_main, waiting)) {
         free(waiting);
         return ERROR_IO;
     }

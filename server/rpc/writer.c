@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "base/thread.h"
 #include "rpc/dispatch.h"
 #include "rpc/replay.h"
 #include "store/event.h"
@@ -73,7 +74,7 @@ Error writer_start(Store *store, void (*finish)(Call *call, Error error),
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&writer->wakes, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (pthread_create(&writer->thread, NULL, writer_main, writer) != 0) {
+    if (thread_start(&writer->thread, writer_main, writer)) {
         free(writer);
         return ERROR_IO;
     }

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/socket_path.h"
+#include "base/thread.h"
 #include "transport/bus.h"
 #include "transport/client.h"
 #include "transport/nng_setup.h"
@@ -73,7 +74,7 @@ Error bus_start(const BusOptions *options, ErrorDetail *detail, Bus **out)
     if (!error) event_queue_turn(bus->queue, false);
     if (!error) error = listen_on(bus, path, detail);
     if (!error) {
-        bus->has_thread = pthread_create(&bus->thread, NULL, bus_main, bus) == 0;
+        bus->has_thread = thread_start(&bus->thread, bus_main, bus) == ERROR_NONE;
         if (!bus->has_thread) error = error_say(detail, ERROR_IO, "cannot start a thread");
     }
     if (error) {
