@@ -85,8 +85,9 @@ enum {
     CLIENT_UNSENT_BYTES_MAX = 64 * 1024 * 1024, // … and their bytes; past either it is closed
     UNSENT_BYTES_MAX = 512 * 1024 * 1024,       // of all together: past it, who has several
     CLIENT_UNSENT_BYTES_READY = 1024 * 1024,    // past it, its requests wait until it has read
+    WAITING_BYTES_MAX = 256 * 1024 * 1024,      // of those, of all clients; more are refused
     CONTEXTS_READY = 64,                        // receive at the same time
-    CONTEXTS_MAX = 4096,                        // requests in hand, over all connections
+    CONTEXTS_MAX = 65536,                       // requests in hand, over all connections
     CALLS_KEPT_MAX = 8,                         // with their memory, when nobody needs them
     UNSENT_LOOK_MS = 500,                       // so often is looked at replies that are not taken
     UNSENT_LOOKS_MAX = 4,                       // by a client that does not read those before

@@ -28,7 +28,7 @@ struct Clients {
     size_t count_max;
     pthread_mutex_t mutex; // guards all below, and what the entries count
     size_t count;
-    size_t unsent_bytes; // of all
+    size_t unsent_bytes, waiting_bytes; // of all
     Client *buckets[BUCKETS];
     Client *ready, **ready_end; // somebody's turn may have come
     ClientReply unsent;         // of all, a ring from the oldest on; of itself only the links
@@ -139,17 +139,22 @@ Client *clients_request(Clients *clients, uint32_t pipe_id, bool *out_may_run)
     return client;
 }
 
-bool client_waits(Clients *clients, Client *client, ClientTurn *turn)
+TurnResult client_turn(Clients *clients, Client *client, ClientTurn *turn)
 {
+    TurnResult result = TURN_NOW;
     pthread_mutex_lock(&clients->mutex);
-    bool waits = client->unsent_bytes > CLIENT_UNSENT_BYTES_READY;
-    if (waits) {
+    if (client->unsent_bytes > CLIENT_UNSENT_BYTES_READY) {
+        bool has_room = clients->waiting_bytes + turn->bytes <= WAITING_BYTES_MAX;
+        result = has_room ? TURN_LATER : TURN_NEVER;
+    }
+    if (result == TURN_LATER) {
+        clients->waiting_bytes += turn->bytes;
         turn->next = NULL;
         *client->waiting_end = turn;
         client->waiting_end = &turn->next;
     }
     pthread_mutex_unlock(&clients->mutex);
-    return waits;
+    return result;
 }
 
 // Lists the client if one of its requests may run. Later than at the next reply that is sent nobody
@@ -175,6 +180,7 @@ ClientTurn *clients_next(Clients *clients, bool *out_is_connected)
         client->is_ready = false;
         turn = client->waiting;
         client->waiting = turn->next;
+        clients->waiting_bytes -= turn->bytes;
         if (!client->waiting) client->waiting_end = &client->waiting;
         *out_is_connected = client->is_connected;
         list_ready(clients, client); // behind the others

@@ -49,10 +49,16 @@ typedef struct ClientReply {
 // A request that waits for its turn: a part of what the caller keeps of it.
 typedef struct ClientTurn {
     struct ClientTurn *next;
+    size_t bytes; // of the request; the caller's to set
 } ClientTurn;
 
-// True: the request must wait until clients_next gives `turn` back. Its client stays until then.
-MUST_USE bool client_waits(Clients *clients, Client *client, ClientTurn *turn);
+typedef enum TurnResult {
+    TURN_NOW,   // it may run
+    TURN_LATER, // when clients_next gives `turn` back; its client stays until then
+    TURN_NEVER, // WAITING_BYTES_MAX are waiting already: it is to be refused
+} TurnResult;
+
+MUST_USE TurnResult client_turn(Clients *clients, Client *client, ClientTurn *turn);
 
 // A request, of any connection, whose turn has come; NULL: none. `*out_is_connected` false: its
 // connection is gone.

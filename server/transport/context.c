@@ -66,6 +66,8 @@ struct Contexts {
 static Context *context_open(Contexts *contexts);
 static void context_receive(Context *context);
 static void on_received(void *argument);
+static void call_refuse(Call *call, Error error);
+static void call_take_turn(Context *context);
 static void call_submit(Context *context);
 static void on_answered(Call *call);
 static void on_sent(void *argument);
@@ -389,14 +391,33 @@ static void on_received(void *argument)
     call->context = context;
     call->token_wanted =
         client_needs_token(context->client) ? contexts->options.token : (Slice){NULL, 0};
+    Error error = ERROR_NONE;
     if (!context->may_run) {
-        dispatch_finish(call, ERROR_TOO_MANY_IN_FLIGHT);
-        on_answered(call);
+        error = ERROR_TOO_MANY_IN_FLIGHT;
     } else if (is_refused) {
-        dispatch_finish(call, call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down"));
-        on_answered(call);
-    } else if (!client_waits(contexts->options.clients, context->client, &context->turn)) {
-        call_submit(context);
+        error = call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down");
+    }
+    context->turn.bytes = call->request.size;
+    if (error) {
+        call_refuse(call, error);
+    } else {
+        call_take_turn(context);
+    }
+}
+
+static void call_refuse(Call *call, Error error)
+{
+    dispatch_finish(call, error);
+    on_answered(call);
+}
+
+// What waits for its turn is another thread's from then on.
+static void call_take_turn(Context *context)
+{
+    switch (client_turn(context->contexts->options.clients, context->client, &context->turn)) {
+    case TURN_NOW: call_submit(context); break;
+    case TURN_LATER: break;
+    case TURN_NEVER: call_refuse(context->call, ERROR_QUEUE_FULL); break;
     }
 }
 
@@ -409,8 +430,7 @@ static void call_submit(Context *context)
         engine_submit(contexts->options.engine, call);
         leave(contexts);
     } else {
-        dispatch_finish(call, call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down"));
-        on_answered(call);
+        call_refuse(call, call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down"));
     }
 }
 
@@ -430,8 +450,7 @@ static void reply_done(Context *context, bool is_taken)
         if (is_connected) {
             engine_submit(contexts->options.engine, call);
         } else {
-            dispatch_finish(call, call_fail(call, ERROR_UNAVAILABLE, "the client is gone"));
-            on_answered(call);
+            call_refuse(call, call_fail(call, ERROR_UNAVAILABLE, "the client is gone"));
         }
     }
     is_running = false;

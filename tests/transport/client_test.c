@@ -68,3 +68,32 @@ TEST(a_reply_that_is_taken_is_not_looked_at)
     CHECK(!clients_look(clients)); // nobody need look again
     clients_close(clients);
 }
+
+TEST(requests_that_wait_for_their_turn_have_a_limit_of_bytes_over_all_connections)
+{
+    Clients *clients = clients_make();
+    ClientReply replies[2];
+    ClientTurn turns[4] = {{.bytes = WAITING_BYTES_MAX - 10}, {.bytes = 10}, {.bytes = 1}};
+    Client *client[2];
+    bool may_run, is_connected;
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK(clients_add(clients, i + 1, false));
+        client[i] = clients_request(clients, i + 1, &may_run);
+        CHECK_EQ(client_turn(clients, client[i], &turns[3]), TURN_NOW);
+        replies[i].bytes = CLIENT_UNSENT_BYTES_READY + 1;
+        CHECK(client_answered(clients, client[i], may_run, &replies[i]));
+        client[i] = clients_request(clients, i + 1, &may_run);
+    }
+    CHECK_EQ(client_turn(clients, client[0], &turns[0]), TURN_LATER);
+    CHECK_EQ(client_turn(clients, client[1], &turns[1]), TURN_LATER);
+    CHECK_EQ(client_turn(clients, client[1], &turns[2]), TURN_NEVER);
+    CHECK(client_sent(clients, &replies[1], /* is_taken= */ true));
+    CHECK(clients_next(clients, &is_connected) == &turns[1]);
+    CHECK(clients_next(clients, &is_connected) == NULL);
+    CHECK_EQ(client_turn(clients, client[0], &turns[1]), TURN_LATER); // there is room again
+    CHECK_EQ(client_turn(clients, client[0], &turns[2]), TURN_NEVER);
+    CHECK(client_sent(clients, &replies[0], /* is_taken= */ true));
+    CHECK(clients_next(clients, &is_connected) == &turns[0]);
+    CHECK(clients_next(clients, &is_connected) == &turns[1]);
+    clients_close(clients);
+}

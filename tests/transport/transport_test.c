@@ -323,6 +323,37 @@ TEST(calls_that_wait_for_events_leave_room_for_others)
     request_free(&wait);
 }
 
+// A slow disk must not make reads wait, however many wait for it.
+TEST(reads_are_answered_while_more_writes_wait_than_any_number_of_receivers)
+{
+    enum { CLIENTS = 70 };
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session;
+    engine_new_session(server.engine, NULL, session);
+    gate_close(&server.gate);
+    Slice request = request_append(session, "waits", NULL);
+    Sp good = sp_open(server.path), clients[CLIENTS];
+    for (size_t i = 0; i < CLIENTS; i++) {
+        clients[i] = sp_open(server.path);
+        for (uint32_t j = 0; j < CLIENT_REQUESTS_MAX; j++)
+            CHECK(sp_send(clients[i], j, request));
+        check_served(good);
+    }
+    gate_open(&server.gate);
+    request_free(&request);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        Slice reply;
+        uint32_t id;
+        for (uint32_t j = 0; j < CLIENT_REQUESTS_MAX; j++) {
+            CHECK(sp_receive(clients[i], &id, &reply));
+            sp_free(&reply);
+        }
+        sp_close(&clients[i]);
+    }
+    sp_close(&good);
+}
+
 TEST(one_client_too_many_is_turned_away_until_another_goes)
 {
     CLEANUP(server_close) Server server;
