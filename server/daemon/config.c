@@ -365,8 +365,8 @@ void config_print_help(void)
     puts("  --check-config           say what would be done, and do nothing\n"
          "  --version\n"
          "  --help\n\n"
-         "Each option is an environment variable too: --log-level is TINE_LOG_LEVEL.\n"
-         "A flag wins.\n\n"
+         "Each option is an environment variable too: --log-level is TINE_LOG_LEVEL, and\n"
+         "TINE_EPHEMERAL is 1 or 0. A flag wins.\n\n"
          "Exit codes: 0 it was told to stop, 1 it cannot run, 2 wrong usage, 3 the store or the\n"
          "socket is in use, 4 the store failed.");
 }
