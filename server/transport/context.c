@@ -475,7 +475,7 @@ static void log_cut_off(void)
 // From inside. A look is on its way from now on.
 static void keep_looking(Contexts *contexts)
 {
-    if (!atomic_exchange(&contexts->is_looking, true)) {
+    if (!atomic_load(&contexts->is_looking) && !atomic_exchange(&contexts->is_looking, true)) {
         nng_sleep_aio(UNSENT_LOOK_MS, contexts->look);
     }
 }
