@@ -45,6 +45,7 @@
     X(READER, "reader", "readers and origins disagree")                                            \
     X(ORIGINAL, "original", "an original without its message")                                     \
     X(TODOS, "todos", "a task list's summary is wrong")                                            \
+    X(CALL, "call", "calls, their external ids and what heads say of them disagree")               \
     X(OPERATION, "operation", "operations and operations_by_age disagree")                         \
     X(EVENT, "event", "an event is missing or says what cannot be")                                \
     X(EVENT_CHAIN, "event_chain", "an event does not name its session's previous one")

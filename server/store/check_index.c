@@ -69,6 +69,31 @@ static Error check_purge_note(Check *check, Slice key, Ulid session, Slice bytes
     return ERROR_NONE;
 }
 
+// A purge takes the row along with the call: until then both are there.
+static Error check_call_external(Check *check, Slice key, Ulid session, Slice bytes)
+{
+    bool found = false;
+    Slice value;
+    if (bytes.size == ULID_BYTES) {
+        Key record_key = key_of_ids(session, key_id_at(bytes, 0));
+        Error error = record_get(&check->txn, TABLE_CALLS, &record_key, &found, &value);
+        if (error) return check_survive(check, error, TABLE_SESSION_INDEX, key);
+    }
+    CallRecord *call = NULL;
+    if (found) {
+        Error error = check_decode(check, &call_record__descriptor, TABLE_SESSION_INDEX, key, value,
+                                   &call);
+        if (error || !call) return error;
+    }
+    if (call && call->external) {
+        Hash hash = hash_pair(slice_of(call->external->source), slice_of(call->external->id));
+        if (memcmp(hash.bytes, key.bytes + 1, HASH_BYTES) == 0) return ERROR_NONE;
+    }
+    check_damage(check, DAMAGE_CALL, TABLE_SESSION_INDEX, key,
+                 "it leads to no call, or to one with another external id");
+    return ERROR_NONE;
+}
+
 static Error check_index_row(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;
@@ -76,6 +101,7 @@ static Error check_index_row(Check *check, void *context, Slice key, Slice bytes
     uint8_t listing = key.bytes[0];
     if (listing == LISTING_TOMBSTONE) return check_tombstone(check, key, id, bytes);
     if (listing == LISTING_PURGING) return check_purge_note(check, key, id, bytes);
+    if (listing == LISTING_CALL_EXTERNAL) return check_call_external(check, key, id, bytes);
     Session *settings;
     Error error =
         settings_named(check, DAMAGE_SESSION_INDEX, TABLE_SESSION_INDEX, key, id, &settings);

@@ -68,6 +68,11 @@ static void check_head(Check *check, Slice key, const MessageHead *head, const M
                      (int)head->kind, (int)head->role, (int)head->status, (int)message->kind,
                      (int)message->role, (int)message->status);
     }
+    Ulid call;
+    if (head->has_call_id != ulid_parse(slice_of(message->call_id), &call)) {
+        check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
+                     "with a call's id in its head, or in the message, alone");
+    }
     if (head->is_purged && (message->n_parts > 0 || *message->text || message->external)) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key, "purged and not empty");
     }

@@ -1,5 +1,6 @@
 // Sessions: the two rows of each, and all that the head keeps of the log computed anew.
 
+#include "store/call_record.h"
 #include "store/check_pass.h"
 #include "store/preview.h"
 #include "store/record.h"
@@ -91,6 +92,46 @@ static Error check_previews(Check *check, Slice key, const CheckedSession *sessi
     }
     if (strcmp(anew.last_agent_message, head->last_agent_message) != 0) {
         check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key, "last_agent_message");
+    }
+    return ERROR_NONE;
+}
+
+static Error count_call(Check *check, void *context, Slice key, Slice bytes)
+{
+    (void)check;
+    (void)key;
+    (void)bytes;
+    (*(uint64_t *)context)++;
+    return ERROR_NONE;
+}
+
+static bool is_same_call(const LastCall *a, const LastCall *b)
+{
+    if (!a || !b) return a == b;
+    return strcmp(a->id, b->id) == 0 && strcmp(a->request_id, b->request_id) == 0 &&
+           a->cost_nano_usd == b->cost_nano_usd && a->created_at == b->created_at && a->model &&
+           b->model && strcmp(a->model->provider, b->model->provider) == 0 &&
+           strcmp(a->model->name, b->model->name) == 0;
+}
+
+static Error check_ledger(Check *check, Slice key, const CheckedSession *session)
+{
+    uint64_t count = 0;
+    CallRecord *newest;
+    LastCall *last = NULL;
+    Error error = check_each(check, TABLE_CALLS, ulid_slice(&session->id), count_call, &count);
+    if (error) return error;
+    error = call_record_newest(&check->txn, session->id, &newest);
+    if (!error && newest) error = call_record_last(&check->txn, newest, &last);
+    if (error) return check_survive(check, error, TABLE_SESSIONS, key);
+    if (session->head->call_count != count) {
+        check_damage(check, DAMAGE_CALL, TABLE_SESSIONS, key, "call_count is %llu, there are %llu",
+                     (unsigned long long)session->head->call_count,
+                     (unsigned long long)count);
+    }
+    if (!is_same_call(session->head->last_call, last)) {
+        check_damage(check, DAMAGE_CALL, TABLE_SESSIONS, key,
+                     "last_call is not the newest call");
     }
     return ERROR_NONE;
 }
@@ -195,6 +236,7 @@ static Error check_session(Check *check, Slice key, const CheckedSession *sessio
     check_totals(check, key, session->head, &log);
     check_places(check, key, session, &log);
     error = check_previews(check, key, session);
+    if (!error) error = check_ledger(check, key, session);
     if (!error) error = check_indexed(check, key, session);
     if (!error) error = check_parent(check, key, session);
     if (!error) error = check_fork_point(check, key, session);

@@ -34,6 +34,18 @@ static Error check_call(Check *check, void *context, Slice key, Slice bytes)
     Error error = check_decode(check, &call_record__descriptor, TABLE_CALLS, key, bytes, &call);
     if (error || !call) return error;
     check_ids(check, TABLE_CALLS, key, call->session_id, call->id);
+    if (!call->external) return ERROR_NONE;
+    Hash hash = hash_pair(slice_of(call->external->source), slice_of(call->external->id));
+    Key entry = key_session_index(LISTING_CALL_EXTERNAL, hash, key_id_at(key, 0));
+    Slice value = {NULL, 0};
+    bool found;
+    error = check_row(check, TABLE_SESSION_INDEX, &entry, &found, &value);
+    if (error) return error;
+    if (!found || value.size != ULID_BYTES ||
+        !ulid_equal(key_id_at(value, 0), key_id_at(key, ULID_BYTES))) {
+        check_damage(check, DAMAGE_CALL, TABLE_CALLS, key,
+                     "session_index does not lead from its external id to it");
+    }
     return ERROR_NONE;
 }
 

@@ -19,6 +19,8 @@
 #define EVENT_MEMORY_REMEMBERED "memory.remembered"
 #define EVENT_MEMORY_FORGOTTEN "memory.forgotten"
 #define EVENT_TODOS_REPLACED "todos.replaced"
+#define EVENT_CALL_RECORDED "call.recorded"
+#define EVENT_CALL_DELETED "call.deleted"
 
 // Of the bus alone, never stored: who subscribes learns the newest sequence.
 #define EVENT_HEARTBEAT "heartbeat"

@@ -49,7 +49,7 @@ static Error segment_append(MessageScan *scan, const HistoryQuery *query, const 
         Error error = message_scan_next(scan, &found, &row);
         if (error || !found) return error;
         bool is_wanted = row_is_wanted(query, row);
-        size_t size = is_wanted ? wire_bytes_field_size(field, row->head.bytes) : 0;
+        size_t size = is_wanted ? wire_bytes_field_size(field, row->reply_bytes) : 0;
         page->is_full = page->scanned == SCANNED_RECORDS_MAX || page->count == query->limit ||
                         (page->count > 0 && buffer_size(out) + size > query->page_bytes);
         if (page->is_full) return ERROR_NONE;

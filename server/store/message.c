@@ -7,7 +7,7 @@
 #include "store/purge.h"
 #include "store/record.h"
 
-enum { FLAG_DELETED = 1, FLAG_PURGED = 2, FLAG_STATUS_SHIFT = 4 };
+enum { FLAG_DELETED = 1, FLAG_PURGED = 2, FLAG_CALL_ID = 4, FLAG_STATUS_SHIFT = 4 };
 
 // Fields of Part and Text by number.
 enum { PART_FIELD_NUMBER_TEXT = 10, TEXT_FIELD_NUMBER_TEXT = 1 };
@@ -20,6 +20,7 @@ Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
     const uint8_t *bytes = first_chunk.bytes;
     out->is_deleted = bytes[0] & FLAG_DELETED;
     out->is_purged = bytes[0] & FLAG_PURGED;
+    out->has_call_id = bytes[0] & FLAG_CALL_ID;
     out->status = (MessageStatus)(bytes[0] >> FLAG_STATUS_SHIFT);
     out->kind = (MessageKind)bytes[1];
     out->role = (Role)bytes[2];
@@ -31,6 +32,7 @@ Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
 void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES])
 {
     out[0] = (uint8_t)((head->is_deleted ? FLAG_DELETED : 0) | (head->is_purged ? FLAG_PURGED : 0) |
+                       (head->has_call_id ? FLAG_CALL_ID : 0) |
                        (int)head->status << FLAG_STATUS_SHIFT);
     out[1] = (uint8_t)head->kind;
     out[2] = (uint8_t)head->role;
@@ -132,13 +134,39 @@ Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHead *out_head,
     return ERROR_NONE;
 }
 
+Error message_call_patch(Txn *txn, Ulid session, const MessageHead *head, Slice first,
+                         uint8_t out[MESSAGE_CALL_PATCH_BYTES_MAX], size_t *out_size)
+{
+    *out_size = 0;
+    if (!head->has_call_id) return ERROR_NONE;
+    WireField field;
+    while (wire_next(&first, &field) && field.number <= MESSAGE_FIELD_NUMBER_CALL_ID) {
+        Ulid call;
+        if (field.number != MESSAGE_FIELD_NUMBER_CALL_ID) continue;
+        if (!ulid_parse(field.bytes, &call)) return ERROR_NONE;
+        Key key = key_of_ids(session, call);
+        Slice value;
+        bool found;
+        Error error = record_get_first(txn, TABLE_CALLS, &key, &found, &value);
+        if (error || found) return error;
+        *out_size = wire_put_bytes_field(out, field.number, slice(NULL, 0));
+    }
+    return ERROR_NONE;
+}
+
 Error message_append_to(Txn *txn, Ulid session, Ulid message, uint32_t field, Buffer *out)
 {
     MessageHead head;
     Slice bytes;
     Error error = message_bytes(txn, session, message, &head, &bytes);
     if (error) return error;
-    return wire_append_bytes(out, field, bytes);
+    uint8_t patch[MESSAGE_CALL_PATCH_BYTES_MAX];
+    size_t patch_size;
+    error = message_call_patch(txn, session, &head, bytes, patch, &patch_size);
+    if (!error) error = wire_append_header(out, field, bytes.size + patch_size);
+    if (!error) error = buffer_append(out, bytes);
+    if (!error) error = buffer_append(out, slice(patch, patch_size));
+    return error;
 }
 
 static Error chunk_get(Txn *txn, const Key *key, Slice *out)

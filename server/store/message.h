@@ -25,6 +25,7 @@ enum {
     MESSAGE_FIELD_NUMBER_SUBTYPE = 15,
     MESSAGE_FIELD_NUMBER_TARGET_ID = 16,
     MESSAGE_FIELD_NUMBER_DELETED_AT = 18,
+    MESSAGE_FIELD_NUMBER_CALL_ID = 21,
     MESSAGE_FIELD_NUMBER_EXTERNAL = 25,
     MESSAGE_FIELD_NUMBER_BRIEF_END = 30, // all before is in the first chunk
     MESSAGE_FIELD_NUMBER_TEXT = 31,
@@ -42,6 +43,7 @@ enum {
 typedef struct MessageHead {
     bool is_deleted;
     bool is_purged;
+    bool has_call_id; // its call_id has the form of an id of ours
     MessageStatus status;
     MessageKind kind;
     Role role;
@@ -66,7 +68,14 @@ MUST_USE Error message_first(Txn *txn, Ulid session, Ulid message, MessageHead *
 MUST_USE Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHead *out_head,
                              Slice *out_bytes);
 
-// Appends the message to `out` as the content of the bytes field `field`.
+// Writes what makes a message's call_id read as none, because it names no call of `session` that is
+// there: the last value of a field wins. Returns the bytes by which the message grows, often 0.
+// `first` are its bytes in the first chunk.
+enum { MESSAGE_CALL_PATCH_BYTES_MAX = 8 };
+MUST_USE Error message_call_patch(Txn *txn, Ulid session, const MessageHead *head, Slice first,
+                                  uint8_t out[MESSAGE_CALL_PATCH_BYTES_MAX], size_t *out_size);
+
+// Appends the message, as it reads, to `out` as the content of the bytes field `field`.
 MUST_USE Error message_append_to(Txn *txn, Ulid session, Ulid message, uint32_t field, Buffer *out);
 
 // Adds encoded fields to the end of a stored message, touching its first and last chunk alone.

@@ -112,6 +112,7 @@ static Error put_entry(Txn *txn, const MessageAppend *append, const Place *place
         wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_CREATED_AT, (uint64_t)created_at);
 
     MessageHead head = {
+        .has_call_id = draft->has_call_id,
         .status = draft->message->status,
         .kind = draft->message->kind,
         .role = draft->message->role,

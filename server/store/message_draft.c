@@ -10,6 +10,32 @@ enum { PART_FIELD_NUMBER_ID = 1 };
 static char PLACEHOLDER[] = "00000000000000000000000000";
 _Static_assert(sizeof(PLACEHOLDER) == ULID_TEXT_BYTES + 1, "an id's text");
 
+void message_draft_await_call(NewMessage *message)
+{
+    message->call_id = PLACEHOLDER;
+}
+
+void message_draft_set_call(const MessageDraft *draft, Ulid call)
+{
+    if (!draft->call_id) return;
+    char text[ULID_TEXT_BYTES + 1];
+    ulid_format(call, text);
+    memcpy(draft->call_id, text, ULID_TEXT_BYTES);
+}
+
+static void find_call_id(MessageDraft *draft)
+{
+    Ulid id;
+    Slice rest = {draft->bytes, draft->size};
+    WireField field;
+    bool is_awaited = draft->message->call_id == PLACEHOLDER;
+    draft->has_call_id = is_awaited || ulid_parse(slice_of(draft->message->call_id), &id);
+    while (is_awaited && !draft->call_id && wire_next(&rest, &field)) {
+        if (field.number != MESSAGE_FIELD_NUMBER_CALL_ID) continue;
+        draft->call_id = draft->bytes + (field.bytes.bytes - draft->bytes);
+    }
+}
+
 // Notes where each part's id stands in the packed bytes.
 static void find_part_ids(MessageDraft *draft)
 {
@@ -52,6 +78,7 @@ Error message_draft_make(Arena *arena, NewMessage *message, ErrorDetail *detail,
     out->bytes = (uint8_t *)(uintptr_t)packed.bytes;
     out->size = packed.size;
     find_part_ids(out);
+    find_call_id(out);
     out->first_text = message_first_text(packed);
     return ERROR_NONE;
 }

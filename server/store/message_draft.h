@@ -18,7 +18,14 @@ typedef struct MessageDraft {
     uint8_t **part_ids;      // where each part's id stands in `bytes` …
     bool *part_id_is_issued; // … and whether the server issues it
     Slice first_text;        // for the previews; within `bytes`
+    bool has_call_id;        // of the form of an id
+    uint8_t *call_id;        // where it stands in `bytes`, if message_draft_await_call was asked
 } MessageDraft;
+
+// Gives a message that is still to be packed a place for the id of a call that the write
+// transaction will issue: message_draft_set_call writes it.
+void message_draft_await_call(NewMessage *message);
+void message_draft_set_call(const MessageDraft *draft, Ulid call);
 
 // Packs a checked message whose defaults are filled in. The message is not to be used again but
 // through the draft: fields that the server writes are moved out of it.

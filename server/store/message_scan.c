@@ -92,6 +92,11 @@ Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **o
     error = message_head_decode(scan->txn, row.value, &scan->row.head);
     if (error) return error;
     scan->row.first = slice_skip(row.value, MESSAGE_HEAD_BYTES);
+    size_t patch_size = 0;
+    error = message_call_patch(scan->txn, scan->row.session, &scan->row.head, scan->row.first,
+                               scan->patch, &patch_size);
+    if (error) return error;
+    scan->row.reply_bytes = scan->row.head.bytes + patch_size;
     *out_row = &scan->row;
     return ERROR_NONE;
 }
@@ -99,12 +104,13 @@ Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **o
 Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out)
 {
     size_t total = scan->row.head.bytes;
-    size_t room = WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX + total;
+    size_t patch_size = scan->row.reply_bytes - total;
+    size_t room = WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX + scan->row.reply_bytes;
     uint8_t *bytes;
     Error error = buffer_reserve(out, room, &bytes);
     if (error) return error;
     size_t size = wire_put_tag(bytes, field, WIRE_BYTES);
-    size += wire_put_varint(bytes + size, total);
+    size += wire_put_varint(bytes + size, scan->row.reply_bytes);
 
     Slice chunk = scan->row.first;
     size_t left = total;
@@ -114,7 +120,8 @@ Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out)
         size += chunk.size;
         left -= chunk.size;
         if (left == 0) {
-            buffer_grow(out, size);
+            memcpy(bytes + size, scan->patch, patch_size);
+            buffer_grow(out, size + patch_size);
             return ERROR_NONE;
         }
         KvRow row;

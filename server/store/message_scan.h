@@ -10,6 +10,7 @@ typedef struct MessageRow {
     Ulid id;
     MessageHead head;
     Slice first; // the message's bytes in the first chunk; borrowed until the scan moves
+    size_t reply_bytes; // of the message as it reads: with what message_call_patch adds
 } MessageRow;
 
 typedef struct MessageScan {
@@ -19,6 +20,7 @@ typedef struct MessageScan {
     bool is_newest_first;
     bool is_started;
     MessageRow row; // where the scan stands
+    uint8_t patch[MESSAGE_CALL_PATCH_BYTES_MAX]; // of that row
 } MessageScan;
 
 MUST_USE Error message_scan_open(MessageScan *scan, Txn *txn);

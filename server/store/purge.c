@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "names.h"
+#include "store/call_record.h"
 #include "store/event.h"
 #include "store/record.h"
 #include "store/session.h"
@@ -185,6 +186,14 @@ static Error origin_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t
     return tombstone_release(txn, target);
 }
 
+static Error call_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left)
+{
+    if (row->key.size != KEY_MESSAGE_BYTES) return ERROR_CORRUPT;
+    if (key_u16_at(row->key, 2 * ULID_BYTES) != 0) return ERROR_NONE;
+    take_row(rows_left);
+    return call_external_drop(txn, session, key_id_at(row->key, ULID_BYTES));
+}
+
 static Error child_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left)
 {
     (void)session;
@@ -209,7 +218,7 @@ static const PurgedTable PURGED_TABLES[] = {
     {TABLE_CHILDREN, false, child_row_deleted},
     {TABLE_TODOS, false, NULL},
     {TABLE_MEMORIES, false, NULL},
-    {TABLE_CALLS, false, NULL},
+    {TABLE_CALLS, false, call_row_deleted},
     {TABLE_PARTS, false, NULL},
     {TABLE_MESSAGE_EXTERNAL, false, NULL},
     {TABLE_ORIGINALS, false, NULL},

@@ -43,7 +43,8 @@ typedef enum StoreTable {
 enum { SESSION_ROW_SETTINGS = 0, SESSION_ROW_HEAD = 1 };
 
 // The listings of session_index. LISTING_PURGING and LISTING_TOMBSTONE have a zero hash and name
-// sessions that are no longer in `sessions` (store/purge.h).
+// sessions that are no longer in `sessions` (store/purge.h); the rows of LISTING_CALL_EXTERNAL
+// belong to calls and go with them.
 typedef enum SessionListing {
     LISTING_PROJECT_DIR = 1,
     LISTING_SLUG = 2,
@@ -56,6 +57,7 @@ typedef enum SessionListing {
     LISTING_DELETED = 9, // zero hash
     LISTING_PURGING = 10,
     LISTING_TOMBSTONE = 11,
+    LISTING_CALL_EXTERNAL = 12, // the value is the call that has this external id
 } SessionListing;
 
 enum { KEY_SIZE_MAX = 96 };

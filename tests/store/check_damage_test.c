@@ -2,6 +2,7 @@
 // find it and name it.
 
 #include "check_day.h"
+#include "store/call_record.h"
 #include "store/session_active.h"
 #include "store/session_update.h"
 
@@ -394,4 +395,76 @@ TEST(a_summary_of_todos_that_is_wrong_is_found)
     Key key = key_of_id(day.root);
     plant_put(f, TABLE_TODOS, key_with_chunk(&key, 0), bytes);
     check_finds(f, DAMAGE_TODOS, id_text(f, day.root));
+}
+
+static Ulid planted_call(StoreFixture *f, Ulid session)
+{
+    ModelRef model = MODEL_REF__INIT;
+    External external = EXTERNAL__INIT;
+    NewCall call = NEW_CALL__INIT;
+    CallReceipt receipt = CALL_RECEIPT__INIT;
+    model.provider = model.name = "m";
+    external.source = "hecate";
+    external.id = "call_1";
+    call.resolved = &model;
+    call.external = &external;
+    CallRecordPut put = {.session = session, .call = &call};
+    Txn *txn = step_begin(f);
+    Ulid id = txn_issue_id(txn);
+    CHECK_EQ(call_record_put(txn, &put, id, &receipt), ERROR_NONE);
+    step_end(f);
+    check_clean(f);
+    return id;
+}
+
+static Key call_external_key(Ulid session)
+{
+    Hash hash = hash_pair(slice_of("hecate"), slice_of("call_1"));
+    return key_session_index(LISTING_CALL_EXTERNAL, hash, session);
+}
+
+static void change_call_count(Session *head)
+{
+    head->call_count++;
+}
+
+static void change_last_call(Session *head)
+{
+    head->last_call = NULL;
+}
+
+TEST(wrong_calls_of_a_head_are_found)
+{
+    Day day;
+    CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+    planted_call(f, day.root);
+    plant_head(f, day.root, change_call_count);
+    check_finds(f, DAMAGE_CALL, "call_count");
+}
+
+TEST(wrong_last_call_of_a_head_is_found)
+{
+    Day day;
+    CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+    planted_call(f, day.root);
+    plant_head(f, day.root, change_last_call);
+    check_finds(f, DAMAGE_CALL, "last_call");
+}
+
+TEST(call_without_the_row_of_its_external_id_is_found)
+{
+    Day day;
+    CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+    Ulid call = planted_call(f, day.root);
+    plant_delete(f, TABLE_SESSION_INDEX, call_external_key(day.root));
+    check_finds(f, DAMAGE_CALL, id_text(f, call));
+}
+
+TEST(external_row_of_a_call_that_is_gone_is_found)
+{
+    Day day;
+    CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+    Ulid call = planted_call(f, day.root);
+    plant_put(f, TABLE_SESSION_INDEX, call_external_key(day.root), ulid_slice(&day.root));
+    check_finds(f, DAMAGE_CALL, id_text(f, call));
 }

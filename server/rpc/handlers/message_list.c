@@ -51,7 +51,7 @@ static Error append_log(Call *call, const LogQuery *query, const Segment *segmen
         error = message_scan_next(&scan, &found, &row);
         if (error || !found) break;
         bool matches = row_matches(query, row);
-        size_t size = matches ? wire_bytes_field_size(REPLY_RECORD, row->head.bytes) : 0;
+        size_t size = matches ? wire_bytes_field_size(REPLY_RECORD, row->reply_bytes) : 0;
         if (scanned == SCANNED_RECORDS_MAX || count == query->page.limit ||
             (count > 0 && buffer_size(&call->reply) + size > query->page.bytes)) {
             *out_last = last;

@@ -1,0 +1,25 @@
+// Checking a provider's call. Lengths, UTF-8, JSON and times were checked by the field rules.
+
+#include "rpc/call_check.h"
+
+static Error check_model(Call *call, const char *field, const char *name, const ModelRef *model)
+{
+    if (!model || (*model->provider && *model->name)) return ERROR_NONE;
+    return call_fail(call, ERROR_INVALID_ARGUMENT, "%s.%s: provider and name are required", field,
+                     name);
+}
+
+Error new_call_check(Call *call, const char *field, const NewCall *new_call)
+{
+    if (!new_call->requested && !new_call->resolved) {
+        return call_fail(call, ERROR_INVALID_ARGUMENT, "%s.requested or %s.resolved is required",
+                         field, field);
+    }
+    Error error = check_model(call, field, "requested", new_call->requested);
+    if (!error) error = check_model(call, field, "resolved", new_call->resolved);
+    if (error) return error;
+    const External *external = new_call->external;
+    if (!external || (*external->source && *external->id)) return ERROR_NONE;
+    return call_fail(call, ERROR_INVALID_ARGUMENT, "%s.external: source and id are required",
+                     field);
+}

@@ -1,0 +1,96 @@
+// Handlers: the ledger of calls.
+
+#include "rpc/call_check.h"
+#include "rpc/handlers/handler.h"
+#include "store/call_record.h"
+
+typedef struct LedgerCall {
+    CallRecordPut put;
+    Ulid deleted;
+} LedgerCall;
+
+static Error ledger_prepare(Call *call, const char *session_id, LedgerCall **out)
+{
+    LedgerCall *prepared = arena_new(&call->arena, LedgerCall);
+    if (!prepared) return arena_error(&call->arena);
+    call->prepared = prepared;
+    *out = prepared;
+    return call_id(call, "session_id", session_id, &prepared->put.session);
+}
+
+static Error receipt_new(Call *call, CallReceipt **out)
+{
+    CallReceipt *receipt = arena_new(&call->arena, CallReceipt);
+    if (!receipt) return arena_error(&call->arena);
+    tine__v1__call_receipt__init(receipt);
+    *out = receipt;
+    return ERROR_NONE;
+}
+
+Error check_record_call(Call *call, RecordCallRequest *request)
+{
+    LedgerCall *prepared;
+    Error error = ledger_prepare(call, request->session_id, &prepared);
+    if (error) return error;
+    if (!request->call) return call_fail(call, ERROR_INVALID_ARGUMENT, "call is required");
+    prepared->put.call = request->call;
+    prepared->put.propagate_usage = request->propagate_usage;
+    return new_call_check(call, "call", request->call);
+}
+
+// RecordCall: writes a call into the ledger and returns its receipt.
+Error handle_record_call(Call *call, const RecordCallRequest *request, RecordCallResponse *response)
+{
+    const LedgerCall *prepared = call->prepared;
+    SessionBrief brief;
+    Error error = session_brief(call->txn, prepared->put.session, &brief);
+    if (!error) error = call_external_check(call->txn, request->call);
+    if (!error) error = receipt_new(call, &response->receipt);
+    if (error) return error;
+    return call_record_put(call->txn, &prepared->put, txn_issue_id(call->txn), response->receipt);
+}
+
+// ListCalls: in the order in which they were recorded, or newest first.
+Error handle_list_calls(Call *call, const ListCallsRequest *request, ListCallsResponse *response)
+{
+    Page page;
+    Cursor cursor;
+    bool found;
+    CallQuery query = {
+        .since = request->created_since,
+        .until = request->created_until,
+        .is_newest_first = request->newest_first,
+    };
+    Error error = read_session(call, request->session_id, &query.session);
+    if (!error) {
+        error =
+            call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &page);
+    }
+    if (!error) error = cursor_read(call, request->cursor, &found, &cursor);
+    if (error) return error;
+    query.after = cursor.position;
+    query.limit = page.limit;
+    query.page_bytes = page.bytes;
+    error = call_record_append_page(call->txn, &query, REPLY_RECORD, &call->reply,
+                                    &cursor.position);
+    if (error || ulid_is_zero(cursor.position)) return error;
+    return cursor_write(call, &cursor, &response->next_cursor);
+}
+
+Error check_delete_call(Call *call, DeleteCallRequest *request)
+{
+    LedgerCall *prepared;
+    Error error = ledger_prepare(call, request->session_id, &prepared);
+    return error ? error : call_id(call, "call_id", request->call_id, &prepared->deleted);
+}
+
+// DeleteCall: takes a call out of the ledger; the messages that it produced stay.
+Error handle_delete_call(Call *call, const DeleteCallRequest *request, DeleteCallResponse *response)
+{
+    (void)request;
+    const LedgerCall *prepared = call->prepared;
+    Error error = receipt_new(call, &response->receipt);
+    if (error) return error;
+    return call_record_delete(call->txn, prepared->put.session, prepared->deleted,
+                              response->receipt);
+}
