@@ -1,0 +1,107 @@
+// Handler: several messages and the call that produced them.
+
+#include "store/exchange.h"
+
+#include <stdio.h>
+
+#include "rpc/call_check.h"
+#include "rpc/handlers/handler.h"
+#include "rpc/message_check.h"
+
+static Error check_places(Call *call, const AppendExchangeRequest *request, Exchange *exchange)
+{
+    exchange->has_parent = request->parent_case == APPEND_EXCHANGE_REQUEST__PARENT_PARENT_ID;
+    exchange->has_expected_head =
+        request->expected_head_case == APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID;
+    if (exchange->has_parent && exchange->is_replay) {
+        return call_fail(call, ERROR_INVALID_ARGUMENT,
+                         "parent_id: not with replay, which goes on where the history ends");
+    }
+    Error error = ERROR_NONE;
+    if (exchange->has_parent) {
+        error = call_optional_id(call, "parent_id", request->parent_id, &exchange->parent);
+    }
+    if (!error && exchange->has_expected_head) {
+        error = call_optional_id(call, "expected_head_id", request->expected_head_id,
+                                 &exchange->expected_head);
+    }
+    return error;
+}
+
+static Error check_messages(Call *call, const AppendExchangeRequest *request)
+{
+    size_t part_count = 0;
+    for (size_t i = 0; i < request->n_messages; i++) {
+        NewMessage *message = request->messages[i];
+        char name[32];
+        snprintf(name, sizeof(name), "messages[%zu]", i);
+        Error error = message_check(call, name, message);
+        if (error) return error;
+        if (request->replay && message->kind != MESSAGE_KIND_CONVERSATION &&
+            message->kind != MESSAGE_KIND_INJECTED) {
+            return call_fail(call, ERROR_INVALID_ARGUMENT,
+                             "%s.kind: a replay holds CONVERSATION and INJECTED alone", name);
+        }
+        part_count += message->n_parts;
+        if (part_count > EXCHANGE_PART_COUNT_MAX) {
+            return call_fail(call, ERROR_TOO_LONG, "messages: more than %d parts",
+                             EXCHANGE_PART_COUNT_MAX);
+        }
+    }
+    return ERROR_NONE;
+}
+
+// The answers at the request's end are the call's.
+static void await_call(const AppendExchangeRequest *request)
+{
+    if (!request->call) return;
+    for (size_t i = request->n_messages; i > 0; i--) {
+        NewMessage *message = request->messages[i - 1];
+        if (message->role != ROLE_ASSISTANT) return;
+        if (!*message->call_id) message_draft_await_call(message);
+    }
+}
+
+static Error make_drafts(Call *call, const AppendExchangeRequest *request, Exchange *exchange)
+{
+    MessageDraft *drafts = arena_array(&call->arena, MessageDraft, request->n_messages);
+    if (!drafts) return arena_error(&call->arena);
+    exchange->drafts = drafts;
+    exchange->count = request->n_messages;
+    for (size_t i = 0; i < request->n_messages; i++) {
+        Error error =
+            message_draft_make(&call->arena, request->messages[i], &call->detail, &drafts[i]);
+        if (error) return error;
+    }
+    return ERROR_NONE;
+}
+
+Error check_append_exchange(Call *call, AppendExchangeRequest *request)
+{
+    Exchange *exchange = arena_new(&call->arena, Exchange);
+    if (!exchange) return arena_error(&call->arena);
+    call->prepared = exchange;
+    exchange->is_replay = request->replay;
+    exchange->propagate_usage = request->propagate_usage;
+    exchange->call = request->call;
+    Error error = call_id(call, "session_id", request->session_id, &exchange->session);
+    if (!error) error = check_places(call, request, exchange);
+    if (error) return error;
+    if (request->n_messages == 0) {
+        return call_fail(call, ERROR_INVALID_ARGUMENT,
+                         "messages are required; RecordCall records a call alone");
+    }
+    error = check_messages(call, request);
+    if (!error && request->call) error = new_call_check(call, "call", request->call);
+    if (error) return error;
+    await_call(request);
+    return make_drafts(call, request, exchange);
+}
+
+// AppendExchange: appends messages and records their call, all or nothing.
+Error handle_append_exchange(Call *call, const AppendExchangeRequest *request,
+                             AppendExchangeResponse *response)
+{
+    (void)request; // the drafts hold what is left of it
+    return exchange_append(call->txn, call->prepared, response);
+}

@@ -1,0 +1,167 @@
+// Exchanges. A replay walks the history beside the messages that were sent, in the transaction that
+// appends the rest: two clients that send the same at once cannot both append it.
+
+#include "store/exchange.h"
+
+#include "store/call_record.h"
+#include "store/history.h"
+#include "store/message_append.h"
+#include "store/message_like.h"
+#include "store/totals.h"
+
+typedef struct Replay {
+    const Exchange *exchange;
+    const char *system_prompt;
+    size_t at;         // the sent message that the next entry of the history must be
+    bool is_begun;     // the history has an entry
+    bool is_exhausted; // every message that was sent is in the history
+} Replay;
+
+static Error diverged(Txn *txn, const Replay *replay, Ulid stored)
+{
+    char text[ULID_TEXT_BYTES + 1];
+    ulid_format(stored, text);
+    return error_say(txn->detail, ERROR_HISTORY_DIVERGED,
+                     "messages[%zu] is not what the history has in its place, message %s; nothing "
+                     "was appended: read the history and send it, or append without replay",
+                     replay->at, text);
+}
+
+// Compares one entry of the history with what was sent in its place.
+static Error replay_entry(Txn *txn, Replay *replay, const MessageRow *row)
+{
+    const MessageDraft *drafts = replay->exchange->drafts;
+    MessageHead head;
+    Slice bytes;
+    Message *stored;
+    Error error = message_bytes(txn, row->session, row->id, &head, &bytes);
+    if (!error) error = txn_decode(txn, &message__descriptor, bytes, &stored);
+    if (error) return error;
+    bool is_like = message_is_like(drafts[replay->at].message, stored);
+    if (!is_like && !replay->is_begun &&
+        message_is_prompt(drafts[0].message, replay->system_prompt)) {
+        replay->at = 1;
+        replay->is_exhausted = replay->exchange->count == 1;
+        is_like = replay->is_exhausted || message_is_like(drafts[1].message, stored);
+    }
+    replay->is_begun = true;
+    if (!is_like) return diverged(txn, replay, row->id);
+    if (!replay->is_exhausted) replay->at++;
+    replay->is_exhausted = replay->at == replay->exchange->count;
+    return ERROR_NONE;
+}
+
+static Error replay_segment(Txn *txn, MessageScan *scan, const Segment *segment, Replay *replay)
+{
+    message_scan_start(scan, segment, /* is_newest_first= */ false);
+    while (!replay->is_exhausted) {
+        const MessageRow *row;
+        bool found;
+        Error error = message_scan_next(scan, &found, &row);
+        if (error || !found) return error;
+        bool is_of_history =
+            !row->head.is_deleted && (history_kinds_default() >> row->head.kind & 1u);
+        if (is_of_history) error = replay_entry(txn, replay, row);
+        if (error) return error;
+    }
+    return ERROR_NONE;
+}
+
+// How many of the messages the history has already, the prompt counted.
+static Error replay_skip(Txn *txn, const Exchange *exchange, size_t *out_skipped)
+{
+    Session *settings;
+    SegmentList segments;
+    MessageScan scan;
+    Error error = session_settings(txn, exchange->session, &settings);
+    if (!error) error = origin_segments(txn, exchange->session, ULID_MAX, &segments);
+    if (!error) error = message_scan_open(&scan, txn);
+    if (error) return error;
+    Replay replay = {.exchange = exchange, .system_prompt = settings->system_prompt};
+    for (size_t i = segments.count; !error && i > 0; i--) {
+        error = replay_segment(txn, &scan, &segments.segments[i - 1], &replay);
+    }
+    message_scan_close(&scan);
+    if (!replay.is_begun && message_is_prompt(exchange->drafts[0].message, settings->system_prompt))
+        replay.at = 1;
+    *out_skipped = replay.at;
+    return error;
+}
+
+static Error append_messages(Txn *txn, const Exchange *exchange, size_t first, Ulid call,
+                             AppendExchangeResponse *out)
+{
+    size_t count = exchange->count - first;
+    out->receipts = arena_array(txn->arena, Receipt *, count);
+    if (!out->receipts) return arena_error(txn->arena);
+    for (size_t i = 0; i < count; i++) {
+        const MessageDraft *draft = &exchange->drafts[first + i];
+        bool is_first = i == 0;
+        MessageAppend append = {
+            .session = exchange->session,
+            .has_parent = is_first && exchange->has_parent,
+            .parent = exchange->parent,
+            .draft = draft,
+        };
+        Receipt *receipt = arena_new(txn->arena, Receipt);
+        if (!receipt) return arena_error(txn->arena);
+        tine__v1__receipt__init(receipt);
+        message_draft_set_call(draft, call);
+        Ulid id;
+        Error error = message_append(txn, &append, receipt, &id);
+        if (error) return error;
+        out->receipts[out->n_receipts++] = receipt;
+    }
+    return ERROR_NONE;
+}
+
+static Error put_call(Txn *txn, const Exchange *exchange, Ulid id, AppendExchangeResponse *out)
+{
+    CallReceipt *receipt = arena_new(txn->arena, CallReceipt);
+    if (!receipt) return arena_error(txn->arena);
+    tine__v1__call_receipt__init(receipt);
+    CallRecordPut put = {exchange->session, exchange->call, exchange->propagate_usage};
+    Error error = call_record_put(txn, &put, id, receipt);
+    out->call = receipt;
+    out->totals = receipt->totals; // said once
+    out->n_totals = receipt->n_totals;
+    receipt->totals = NULL;
+    receipt->n_totals = 0;
+    return error;
+}
+
+static Error propagate_messages(Txn *txn, const Exchange *exchange, size_t first,
+                                AppendExchangeResponse *out)
+{
+    Totals sum = TOTALS__INIT;
+    bool has_usage = false;
+    for (size_t i = first; i < exchange->count; i++) {
+        totals_add(&sum, &exchange->drafts[i].usage);
+        has_usage = has_usage || exchange->drafts[i].has_usage;
+    }
+    if (!has_usage) return ERROR_NONE;
+    return totals_propagate_call(txn, exchange->session, &sum, &out->totals, &out->n_totals);
+}
+
+Error exchange_append(Txn *txn, const Exchange *exchange, AppendExchangeResponse *out)
+{
+    Session *head;
+    size_t first = 0;
+    Error error = session_head_for_write(txn, exchange->session, &head);
+    if (!error && exchange->has_expected_head) {
+        error = head_expect(txn, head, exchange->expected_head);
+    }
+    if (!error && exchange->is_replay) error = replay_skip(txn, exchange, &first);
+    if (error) return error;
+    out->skipped_count = (uint32_t)first;
+    if (first == exchange->count) return ERROR_NONE;
+
+    const NewCall *call = exchange->call;
+    if (call) error = call_external_check(txn, call);
+    if (error) return error;
+    Ulid call_id = call ? txn_issue_id(txn) : ULID_ZERO;
+    error = append_messages(txn, exchange, first, call_id, out);
+    if (!error && call) error = put_call(txn, exchange, call_id, out);
+    if (error || !exchange->propagate_usage || (call && call->usage)) return error;
+    return propagate_messages(txn, exchange, first, out);
+}
