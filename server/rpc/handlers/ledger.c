@@ -3,6 +3,7 @@
 #include "rpc/call_check.h"
 #include "rpc/handlers/handler.h"
 #include "store/call_record.h"
+#include "store/cost.h"
 
 typedef struct LedgerCall {
     CallRecordPut put;
@@ -93,4 +94,41 @@ Error handle_delete_call(Call *call, const DeleteCallRequest *request, DeleteCal
     if (error) return error;
     return call_record_delete(call->txn, prepared->put.session, prepared->deleted,
                               response->receipt);
+}
+
+// SummarizeCost: the calls' usage by session, tree, project, model or day.
+Error handle_summarize_cost(Call *call, const SummarizeCostRequest *request,
+                            SummarizeCostResponse *response)
+{
+    if (request->by == COST_GROUP_UNSPECIFIED) {
+        return call_fail(call, ERROR_INVALID_ARGUMENT,
+                         "by is required: SESSION, TREE, PROJECT, MODEL or DAY");
+    }
+    CostQuery query = {
+        .by = request->by,
+        .with_descendants = request->with_descendants,
+        .project_dir = request->project_dir,
+        .since = request->created_since,
+        .until = request->created_until,
+    };
+    Page page;
+    Cursor cursor;
+    bool found;
+    Error error = ERROR_NONE;
+    if (*request->session_id) error = read_session(call, request->session_id, &query.session);
+    if (!error && !*request->session_id && request->with_descendants) {
+        return call_fail(call, ERROR_INVALID_ARGUMENT,
+                         "session_id is required with with_descendants");
+    }
+    if (!error) error = call_page(call, 0, UINT32_MAX, UINT32_MAX, request->page_bytes, &page);
+    if (!error) error = cursor_read(call, request->cursor, &found, &cursor);
+    if (error) return error;
+    query.page_bytes = page.bytes;
+    CostPlace place = {cursor.bound, cursor.pin, cursor.position};
+    error = cost_summarize(call->txn, &query, &place, response);
+    if (error || ulid_is_zero(place.session)) return error;
+    cursor.bound = place.session;
+    cursor.pin = place.parent;
+    cursor.position = place.call;
+    return cursor_write(call, &cursor, &response->next_cursor);
 }
