@@ -9,6 +9,7 @@
 enum {
     // Requests and replies.
     REQUEST_BYTES_MAX = 16 * 1024 * 1024,
+    ORIGINAL_BYTES_MAX = REQUEST_BYTES_MAX - 1024, // so that a reply can hold it
     PAGE_BYTES_DEFAULT = 768 * 1024, // the whole reply; mangos stops reading at 1 MiB by default
     PAGE_BYTES_MAX = 16 * 1024 * 1024,
     PAGE_RESERVE_BYTES = 1024,               // of a page, for the envelope, the cursor and a model

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "store/check_pass.h"
+#include "store/message.h"
 #include "store/todo.h"
 
 enum { OPERATION_HEAD_BYTES = HASH_BYTES + ULID_BYTES };
@@ -76,9 +77,19 @@ static Error check_original(Check *check, void *context, Slice key, Slice bytes)
     Key record_key = key_of_ids(key_id_at(key, 0), key_id_at(key, ULID_BYTES));
     Key first = key_with_chunk(&record_key, 0);
     bool found;
-    error = check_row(check, TABLE_MESSAGES, &first, &found, NULL);
-    if (error || found) return error;
-    check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key, "there is no such message");
+    Slice chunk;
+    error = check_row(check, TABLE_MESSAGES, &first, &found, &chunk);
+    if (error) return error;
+    if (!found) {
+        check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key, "there is no such message");
+        return ERROR_NONE;
+    }
+    MessageHead head;
+    error = message_head_decode(&check->txn, chunk, &head);
+    if (error) return ERROR_NONE; // reported where it stands
+    if (head.is_purged) {
+        check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key, "the message was purged");
+    }
     return ERROR_NONE;
 }
 

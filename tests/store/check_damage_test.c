@@ -3,6 +3,7 @@
 
 #include "check_day.h"
 #include "store/call_record.h"
+#include "store/message_remove.h"
 #include "store/session_active.h"
 #include "store/session_update.h"
 
@@ -467,4 +468,19 @@ TEST(external_row_of_a_call_that_is_gone_is_found)
     Ulid call = planted_call(f, day.root);
     plant_put(f, TABLE_SESSION_INDEX, call_external_key(day.root), ulid_slice(&day.root));
     check_finds(f, DAMAGE_CALL, id_text(f, call));
+}
+
+TEST(original_without_its_message_or_of_a_purged_one_is_found)
+{
+    Day day;
+    CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+    Key record_key = key_of_ids(day.root, day.agent);
+    plant_put(f, TABLE_ORIGINALS, key_with_chunk(&record_key, 0), slice_of("{}"));
+    check_finds(f, DAMAGE_ORIGINAL, id_text(f, day.agent));
+
+    Receipt receipt = RECEIPT__INIT;
+    STEP(f, message_purge(txn, day.tool, &receipt));
+    record_key = key_of_ids(day.root, day.tool);
+    plant_put(f, TABLE_ORIGINALS, key_with_chunk(&record_key, 0), slice_of("{}"));
+    check_finds(f, DAMAGE_ORIGINAL, "the message was purged");
 }
