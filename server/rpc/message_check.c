@@ -8,9 +8,23 @@
 #include "base/limits.h"
 #include "rpc/field_rules.h"
 
+// A part that is the request's own, not one of a message's.
+static const size_t INDEX_NONE = SIZE_MAX;
+
+enum { PART_NAME_BYTES_MAX = 64 };
+
+// "message.parts[3]", or "part".
+static const char *part_name(const char *field, size_t index, char out[PART_NAME_BYTES_MAX])
+{
+    if (index == INDEX_NONE) return field;
+    snprintf(out, PART_NAME_BYTES_MAX, "%s.parts[%zu]", field, index);
+    return out;
+}
+
 static Error part_error(Call *call, const char *field, size_t index, const char *what)
 {
-    return call_fail(call, ERROR_INVALID_PART, "%s.parts[%zu].%s", field, index, what);
+    char name[PART_NAME_BYTES_MAX];
+    return call_fail(call, ERROR_INVALID_PART, "%s.%s", part_name(field, index, name), what);
 }
 
 static Error check_image(Call *call, const char *field, size_t index, const char *name,
@@ -67,10 +81,11 @@ static Error check_tool_use(Call *call, const char *field, size_t index, const T
     if (!*use->id) return part_error(call, field, index, "tool_use.id is required");
     if (!*use->name) return part_error(call, field, index, "tool_use.name is required");
     if (use->input_case == TOOL_USE__INPUT_INPUT_JSON && !*use->input_json) {
+        char name[PART_NAME_BYTES_MAX];
         return call_fail(call, ERROR_INVALID_JSON,
-                         "%s.parts[%zu].tool_use.input_json: empty; send {} for no arguments, or "
-                         "input_text for what is not JSON",
-                         field, index);
+                         "%s.tool_use.input_json: empty; send {} for no arguments, or input_text "
+                         "for what is not JSON",
+                         part_name(field, index, name));
     }
     return ERROR_NONE;
 }
@@ -95,12 +110,18 @@ static Error check_part(Call *call, const char *field, size_t index, const Part 
     default: break;
     }
     if (field_rules_had_unknown(&part->base)) {
+        char name[PART_NAME_BYTES_MAX];
         return call_fail(call, ERROR_UNKNOWN_PART_KIND,
-                         "%s.parts[%zu] is of a kind that this server (version %s) does not know; "
-                         "send it as an extension",
-                         field, index, TINE_VERSION);
+                         "%s is of a kind that this server (version %s) does not know; send it as "
+                         "an extension",
+                         part_name(field, index, name), TINE_VERSION);
     }
     return part_error(call, field, index, "kind is required");
+}
+
+Error part_check(Call *call, const char *field, const Part *part)
+{
+    return check_part(call, field, INDEX_NONE, part);
 }
 
 static int compare_ids(const void *a, const void *b)

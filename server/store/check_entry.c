@@ -3,6 +3,7 @@
 #include "store/check_pass.h"
 #include "store/marker.h"
 #include "store/message.h"
+#include "store/message_open.h"
 #include "store/message_part.h"
 #include "store/record.h"
 
@@ -120,8 +121,39 @@ static Error check_parts_of(Check *check, const Entry *entry)
     return ERROR_NONE;
 }
 
+// The rows by which an open message takes parts.
+static Error check_open_rows(Check *check, const Entry *entry, Slice bytes)
+{
+    const Message *message = entry->message;
+    uint8_t expected[OPEN_ROW_BYTES];
+    open_row_encode(message->n_parts, message_first_text(bytes).size > 0, expected);
+    Key key = key_part(entry->session, PART_KIND_OPEN, entry->id, 0);
+    bool found;
+    Slice value;
+    Error error = check_row(check, TABLE_PARTS, &key, &found, &value);
+    if (error) return error;
+    if (found) check->part_rows++;
+    if (!found || !slice_equal(value, slice(expected, sizeof(expected)))) {
+        check_damage(check, DAMAGE_PART, TABLE_MESSAGES, entry->key,
+                     "it is open, and parts has no count of its parts, or another");
+    }
+    for (size_t i = 0; i < message->n_parts; i++) {
+        uint16_t index = 0;
+        error = open_part_find(&check->txn, entry->session, entry->id,
+                               slice_of(message->parts[i]->id), &found, &index);
+        if (error) return check_survive(check, error, TABLE_MESSAGES, entry->key);
+        if (found && index == i) {
+            check->part_rows++;
+            continue;
+        }
+        check_damage(check, DAMAGE_PART, TABLE_MESSAGES, entry->key,
+                     "it is open, and parts does not find part %zu by its id", i);
+    }
+    return ERROR_NONE;
+}
+
 Error check_entry_indexes(Check *check, Slice key, SessionState state, const Message *message,
-                          bool is_purged)
+                          Slice bytes, bool is_purged)
 {
     Entry entry = {
         .key = key,
@@ -136,7 +168,9 @@ Error check_entry_indexes(Check *check, Slice key, SessionState state, const Mes
     if (error || !state.is_live) return error;
     error = check_external_of(check, &entry);
     if (error || entry.is_deleted || is_purged) return error;
-    return check_parts_of(check, &entry);
+    error = check_parts_of(check, &entry);
+    if (error || message->status != MESSAGE_STATUS_OPEN) return error;
+    return check_open_rows(check, &entry, bytes);
 }
 
 // The way back: from a row of an index to the entry it names.
@@ -245,6 +279,13 @@ static Error check_part_row(Check *check, void *context, Slice key, Slice bytes)
                         key_id_at(key, ULID_BYTES + 1), &message);
     if (error || !message) return error;
     size_t index = key_u16_at(key, 2 * ULID_BYTES + 1);
+    if (key.bytes[ULID_BYTES] == PART_KIND_OPEN) {
+        if (message->status != MESSAGE_STATUS_OPEN || message->deleted_at != 0) {
+            check_damage(check, DAMAGE_PART, TABLE_PARTS, key,
+                         "the row of an open message, and it is not open");
+        }
+        return ERROR_NONE;
+    }
     if (message->deleted_at != 0 || index >= message->n_parts ||
         (uint8_t)message->parts[index]->kind_case != key.bytes[ULID_BYTES]) {
         check_damage(check, DAMAGE_PART, TABLE_PARTS, key,

@@ -127,7 +127,8 @@ static Error check_entry(Check *check, LogWalk *walk, Slice key, Slice bytes)
     check_head(check, key, &head, message);
     check_place(check, key, walk, message);
     count_entry(walk->log, message);
-    return check_entry_indexes(check, key, walk->state, message, head.is_purged);
+    return check_entry_indexes(check, key, walk->state, message,
+                               slice_skip(bytes, MESSAGE_HEAD_BYTES), head.is_purged);
 }
 
 static Error check_log_record(Check *check, void *context, Slice key, Slice bytes)

@@ -104,7 +104,7 @@ MUST_USE Error check_log(Check *check, Ulid session, SessionState state, Checked
 
 // Checks one entry against what is indexed of it.
 MUST_USE Error check_entry_indexes(Check *check, Slice key, SessionState state,
-                                   const Message *message, bool is_purged);
+                                   const Message *message, Slice bytes, bool is_purged);
 
 MUST_USE Error check_session_indexes(Check *check);
 MUST_USE Error check_entry_rows(Check *check);

@@ -7,7 +7,7 @@
 #include "store/purge.h"
 #include "store/record.h"
 
-enum { FLAG_DELETED = 1, FLAG_PURGED = 2, FLAG_CALL_ID = 4, FLAG_STATUS_SHIFT = 4 };
+enum { FLAG_DELETED = 1, FLAG_PURGED = 2, FLAG_CALL_ID = 4, FLAG_END = 8, FLAG_STATUS_SHIFT = 4 };
 
 // Fields of Part and Text by number.
 enum { PART_FIELD_NUMBER_TEXT = 10, TEXT_FIELD_NUMBER_TEXT = 1 };
@@ -21,6 +21,7 @@ Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
     out->is_deleted = bytes[0] & FLAG_DELETED;
     out->is_purged = bytes[0] & FLAG_PURGED;
     out->has_call_id = bytes[0] & FLAG_CALL_ID;
+    out->has_end = bytes[0] & FLAG_END;
     out->status = (MessageStatus)(bytes[0] >> FLAG_STATUS_SHIFT);
     out->kind = (MessageKind)bytes[1];
     out->role = (Role)bytes[2];
@@ -32,7 +33,7 @@ Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
 void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES])
 {
     out[0] = (uint8_t)((head->is_deleted ? FLAG_DELETED : 0) | (head->is_purged ? FLAG_PURGED : 0) |
-                       (head->has_call_id ? FLAG_CALL_ID : 0) |
+                       (head->has_call_id ? FLAG_CALL_ID : 0) | (head->has_end ? FLAG_END : 0) |
                        (int)head->status << FLAG_STATUS_SHIFT);
     out[1] = (uint8_t)head->kind;
     out[2] = (uint8_t)head->role;

@@ -19,15 +19,20 @@ enum {
     MESSAGE_FIELD_NUMBER_PARENT_ID = 3,
     MESSAGE_FIELD_NUMBER_SEQUENCE = 4,
     MESSAGE_FIELD_NUMBER_CREATED_AT = 7,
+    MESSAGE_FIELD_NUMBER_COMPLETED_AT = 8,
     MESSAGE_FIELD_NUMBER_USAGE = 9,
     MESSAGE_FIELD_NUMBER_MODEL = 10,
+    MESSAGE_FIELD_NUMBER_STATUS = 11,
+    MESSAGE_FIELD_NUMBER_DURATION_MS = 12,
     MESSAGE_FIELD_NUMBER_NAME = 14,
     MESSAGE_FIELD_NUMBER_SUBTYPE = 15,
     MESSAGE_FIELD_NUMBER_TARGET_ID = 16,
     MESSAGE_FIELD_NUMBER_DELETED_AT = 18,
+    MESSAGE_FIELD_NUMBER_FINISH_REASON = 19,
     MESSAGE_FIELD_NUMBER_CALL_ID = 21,
     MESSAGE_FIELD_NUMBER_EXTERNAL = 25,
     MESSAGE_FIELD_NUMBER_BRIEF_END = 30, // all before is in the first chunk
+    MESSAGE_FIELD_NUMBER_ERROR = 30,
     MESSAGE_FIELD_NUMBER_TEXT = 31,
     MESSAGE_FIELD_NUMBER_MARKER = 33,
     MESSAGE_FIELD_NUMBER_PARTS = 34,
@@ -44,6 +49,7 @@ typedef struct MessageHead {
     bool is_deleted;
     bool is_purged;
     bool has_call_id; // its call_id has the form of an id of ours
+    bool has_end; // it was sealed: what ended it stands behind its parts
     MessageStatus status;
     MessageKind kind;
     Role role;

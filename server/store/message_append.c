@@ -9,6 +9,7 @@
 #include "base/wire.h"
 #include "store/event.h"
 #include "store/marker.h"
+#include "store/message_open.h"
 #include "store/message_part.h"
 #include "store/origin.h"
 #include "store/preview.h"
@@ -128,10 +129,15 @@ static Error put_entry(Txn *txn, const MessageAppend *append, const Place *place
     return txn_put(txn, TABLE_MESSAGE_OWNER, &key, ulid_slice(&append->session));
 }
 
-static Error put_indexes(Txn *txn, const MessageAppend *append, const Place *place, Ulid id)
+static Error put_indexes(Txn *txn, const MessageAppend *append, const Place *place, Ulid id,
+                         const Receipt *receipt)
 {
     const NewMessage *message = append->draft->message;
     Error error = message_parts_put(txn, append->session, id, message->parts, message->n_parts);
+    if (!error && message->status == MESSAGE_STATUS_OPEN) {
+        error = message_open_put(txn, append->session, id, receipt->part_ids, receipt->n_part_ids,
+                                 append->draft->first_text.size > 0);
+    }
     if (error) return error;
     if (message->external) {
         Hash hash = hash_pair(slice_of(message->external->source), slice_of(message->external->id));
@@ -217,7 +223,7 @@ static Error put_all(Txn *txn, const MessageAppend *append, Place *place, Receip
 
     error = receipt_fill(txn, append, place, id, created_at, receipt);
     if (!error) error = put_entry(txn, append, place, id, created_at);
-    if (!error) error = put_indexes(txn, append, place, id);
+    if (!error) error = put_indexes(txn, append, place, id, receipt);
     if (!error) error = head_advance(txn, append, head, id, created_at);
     if (!error && append->propagate_usage && draft->has_usage) {
         error = totals_propagate(txn, append->session, head, &draft->usage, &receipt->totals,

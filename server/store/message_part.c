@@ -7,6 +7,7 @@
 #include "base/limits.h"
 
 static const uint8_t INDEXED_KINDS[] = {
+    PART_KIND_OPEN,
     PART__KIND_TOOL_USE,
     PART__KIND_TOOL_RESULT,
     PART__KIND_FILE,
@@ -55,17 +56,22 @@ bool message_part_row(const Part *part, uint8_t *out_value, size_t *out_size)
 Error message_parts_put(Txn *txn, Ulid session, Ulid message, Part **parts, size_t part_count)
 {
     for (size_t i = 0; i < part_count; i++) {
-        uint8_t value[MESSAGE_PART_VALUE_BYTES_MAX];
-        size_t size;
-        if (!message_part_row(parts[i], value, &size)) continue;
-        Key key = key_part(session, (uint8_t)parts[i]->kind_case, message, (uint16_t)i);
-        Error error = txn_put(txn, TABLE_PARTS, &key, slice(value, size));
+        Error error = message_part_put(txn, session, message, i, parts[i]);
         if (error) return error;
     }
     return ERROR_NONE;
 }
 
-static Error delete_kind(Txn *txn, Ulid session, Ulid message, uint8_t kind)
+Error message_part_put(Txn *txn, Ulid session, Ulid message, size_t index, const Part *part)
+{
+    uint8_t value[MESSAGE_PART_VALUE_BYTES_MAX];
+    size_t size;
+    if (!message_part_row(part, value, &size)) return ERROR_NONE;
+    Key key = key_part(session, (uint8_t)part->kind_case, message, (uint16_t)index);
+    return txn_put(txn, TABLE_PARTS, &key, slice(value, size));
+}
+
+Error message_parts_delete_kind(Txn *txn, Ulid session, Ulid message, uint8_t kind)
 {
     Key first = key_part(session, kind, message, 0);
     Slice prefix = {first.bytes, KEY_PART_BYTES - 2};
@@ -88,7 +94,7 @@ static Error delete_kind(Txn *txn, Ulid session, Ulid message, uint8_t kind)
 Error message_parts_delete(Txn *txn, Ulid session, Ulid message)
 {
     for (size_t i = 0; i < sizeof(INDEXED_KINDS); i++) {
-        Error error = delete_kind(txn, session, message, INDEXED_KINDS[i]);
+        Error error = message_parts_delete_kind(txn, session, message, INDEXED_KINDS[i]);
         if (error) return error;
     }
     return ERROR_NONE;

@@ -5,9 +5,19 @@
 #include "names.h"
 #include "store/store.h"
 
+// The kind under which an open message has rows of its own there (store/message_open.h).
+enum { PART_KIND_OPEN = 0 };
+
 // Writes the rows of a message's parts. Parts of other kinds have none.
 MUST_USE Error message_parts_put(Txn *txn, Ulid session, Ulid message, Part **parts,
                                  size_t part_count);
+
+// Writes the row of one part, the message's `index`-th.
+MUST_USE Error message_part_put(Txn *txn, Ulid session, Ulid message, size_t index,
+                                const Part *part);
+
+// Deletes the rows of a message of one kind.
+MUST_USE Error message_parts_delete_kind(Txn *txn, Ulid session, Ulid message, uint8_t kind);
 
 // Deletes all rows of a message.
 MUST_USE Error message_parts_delete(Txn *txn, Ulid session, Ulid message);

@@ -1,5 +1,5 @@
 // Deleting marks an entry and adds deleted_at behind its bytes; purging writes anew what may stay.
-// Neither reads the content of a large message, unless it is a marker.
+// Neither reads the content of a large message, unless it is a marker or was sealed.
 
 #include "store/message_remove.h"
 
@@ -54,18 +54,32 @@ static Error removal_end(Txn *txn, const Removal *removal, const char *event_typ
     return session_put_head(txn, removal->session, head);
 }
 
+// The bytes that hold every field before BRIEF_END: the first chunk's, or all of a sealed message.
+static Error brief_bytes(Txn *txn, const Removal *removal, Slice *out)
+{
+    *out = removal->first;
+    if (!removal->head.has_end) return ERROR_NONE;
+    MessageHead head;
+    return message_bytes(txn, removal->session, removal->id, &head, out);
+}
+
 static Error subtract_usage(Txn *txn, const Removal *removal)
 {
+    Slice rest;
+    Error error = brief_bytes(txn, removal, &rest);
+    if (error) return error;
     WireField field;
-    Slice rest = removal->first;
-    while (wire_next(&rest, &field) && field.number <= MESSAGE_FIELD_NUMBER_USAGE) {
-        if (field.number != MESSAGE_FIELD_NUMBER_USAGE) continue;
-        Usage *usage;
-        Error error = txn_decode(txn, &usage__descriptor, field.bytes, &usage);
-        if (error) return error;
-        Totals totals = message_usage_totals(usage);
-        totals_subtract(removal->session_head->own_totals, &totals);
+    Slice last = {NULL, 0}; // what sealed it says all of it anew
+    while (wire_next(&rest, &field)) {
+        if (field.number > MESSAGE_FIELD_NUMBER_USAGE && !removal->head.has_end) break;
+        if (field.number == MESSAGE_FIELD_NUMBER_USAGE) last = field.bytes;
     }
+    if (!last.bytes) return ERROR_NONE;
+    Usage *usage;
+    error = txn_decode(txn, &usage__descriptor, last, &usage);
+    if (error) return error;
+    Totals totals = message_usage_totals(usage);
+    totals_subtract(removal->session_head->own_totals, &totals);
     return ERROR_NONE;
 }
 
@@ -133,14 +147,17 @@ static Error put_emptied(Txn *txn, Removal *removal)
     if (!stream) return arena_error(txn->arena);
     size_t size = MESSAGE_HEAD_BYTES;
     WireField field;
-    Slice rest = removal->first;
-    while (wire_next(&rest, &field) && field.number < MESSAGE_FIELD_NUMBER_BRIEF_END) {
+    Slice rest;
+    Error error = brief_bytes(txn, removal, &rest);
+    if (error) return error;
+    while (wire_next(&rest, &field)) {
+        if (field.number >= MESSAGE_FIELD_NUMBER_BRIEF_END && !removal->head.has_end) break;
         if (!field_stays(field.number)) continue;
         memcpy(stream + size, field.whole.bytes, field.whole.size);
         size += field.whole.size;
     }
     if (removal->head.is_deleted || removal->head.kind == MESSAGE_KIND_COMPACTION) {
-        Error error = append_from_behind(txn, removal, stream, &size);
+        error = append_from_behind(txn, removal, stream, &size);
         if (error) return error;
     }
     removal->head.is_purged = true;

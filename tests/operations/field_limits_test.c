@@ -37,7 +37,8 @@ static void visit_unbounded_string(Fixture *f, const RequestField *field)
     if (!is_string(field) || field->rule->bytes_max != 0) return;
     // Bounded by the request alone: what only parts and attachments may hold.
     CHECK(strcmp(field->method->name, "AppendMessage") == 0 ||
-          strcmp(field->method->name, "AppendExchange") == 0);
+          strcmp(field->method->name, "AppendExchange") == 0 ||
+          strcmp(field->method->name, "AppendPart") == 0);
     char *text = json_of_size(SUMMARY_BYTES_MAX + 1);
     request_field_send_bytes(f, field, text, SUMMARY_BYTES_MAX + 1);
     CHECK(strcmp(f->status.reason, "TOO_LONG") != 0);

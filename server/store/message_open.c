@@ -1,0 +1,476 @@
+// Open messages.
+//
+// The rows of one in `parts`, kind 0: at index 0 how many parts it has and whether one of them is
+// text; at other indexes one row for each part's id, in the slot that the id's hash names or in the
+// next free one. Ids are only ever added, so a search ends at the first free slot. The hash leads
+// to a part, the part's own id decides.
+
+#include "store/message_open.h"
+
+#include "base/hash.h"
+#include "base/wire.h"
+#include "store/event.h"
+#include "store/message_part.h"
+#include "store/preview.h"
+#include "store/record.h"
+#include "store/totals.h"
+
+// Fields of Part and of Usage by number.
+enum { PART_FIELD_NUMBER_ID = 1, PART_FIELD_NUMBER_KIND_MIN = 10 };
+enum { USAGE_NUMBER_COUNT = 7, ERROR_FIELD_NUMBER_CODE = 1, ERROR_FIELD_NUMBER_MESSAGE = 2 };
+
+enum { SLOT_COUNT = UINT16_MAX };
+
+static char PLACEHOLDER[] = "00000000000000000000000000";
+
+typedef struct OpenMessage {
+    Ulid id;
+    Ulid session;
+    Session *session_head;
+    MessageHead head;
+    Slice first; // copied: it outlives the first put
+    size_t part_count;
+    bool has_text;
+} OpenMessage;
+
+// The slot of a part's id: the one that has it, or the free one where it would go.
+typedef struct Slot {
+    uint16_t number;
+    bool is_taken;
+    uint16_t index; // of the part, if it is taken
+    Hash hash;
+} Slot;
+
+static Key open_key(Ulid session, Ulid message, uint16_t slot)
+{
+    return key_part(session, PART_KIND_OPEN, message, slot);
+}
+
+Error part_draft_make(Arena *arena, Part *part, PartDraft *out)
+{
+    *out = (PartDraft){.part = part};
+    out->has_text = part->kind_case == PART__KIND_TEXT && *part->text->text;
+    out->id_is_issued = !*part->id;
+    if (out->id_is_issued) part->id = PLACEHOLDER;
+    enum { GAP = WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX };
+    Slice packed;
+    Error error = txn_encode(arena, &part->base, GAP, &packed);
+    if (error) return error;
+
+    // The arena's memory is ours to write; Slice only says that readers do not.
+    uint8_t header[GAP];
+    size_t header_size = wire_put_tag(header, MESSAGE_FIELD_NUMBER_PARTS, WIRE_BYTES);
+    header_size += wire_put_varint(header + header_size, packed.size);
+    out->bytes = (uint8_t *)(uintptr_t)packed.bytes - header_size;
+    memcpy(out->bytes, header, header_size);
+    out->size = header_size + packed.size;
+    WireField id;
+    if (wire_find(packed, PART_FIELD_NUMBER_ID, &id)) {
+        out->id = out->bytes + (id.bytes.bytes - out->bytes);
+        out->id_size = id.bytes.size;
+    }
+    return ERROR_NONE;
+}
+
+void open_row_encode(size_t part_count, bool has_text, uint8_t out[OPEN_ROW_BYTES])
+{
+    out[0] = (uint8_t)(part_count >> 8);
+    out[1] = (uint8_t)part_count;
+    out[2] = has_text;
+}
+
+static Error open_row_put(Txn *txn, Ulid session, Ulid message, size_t part_count, bool has_text)
+{
+    uint8_t value[OPEN_ROW_BYTES];
+    open_row_encode(part_count, has_text, value);
+    Key key = open_key(session, message, 0);
+    return txn_put(txn, TABLE_PARTS, &key, slice(value, sizeof(value)));
+}
+
+static Error slot_find(Txn *txn, Ulid session, Ulid message, Slice part_id, Slot *out)
+{
+    out->hash = hash_bytes(part_id);
+    out->is_taken = false;
+    size_t slot = ((size_t)out->hash.bytes[0] << 8 | out->hash.bytes[1]) % SLOT_COUNT;
+    for (size_t i = 0; i <= PART_COUNT_MAX; i++, slot = (slot + 1) % SLOT_COUNT) {
+        out->number = (uint16_t)(slot + 1);
+        Key key = open_key(session, message, out->number);
+        Slice value;
+        bool found;
+        Error error = txn_get(txn, TABLE_PARTS, &key, &found, &value);
+        if (error || !found) return error;
+        if (value.size != OPEN_ID_ROW_BYTES) break;
+        if (memcmp(value.bytes, out->hash.bytes, HASH_BYTES) != 0) continue;
+        out->index = (uint16_t)(value.bytes[HASH_BYTES] << 8 | value.bytes[HASH_BYTES + 1]);
+        out->is_taken = true;
+        return ERROR_NONE;
+    }
+    return error_say(txn->detail, ERROR_CORRUPT, "the part ids of an open message are damaged");
+}
+
+static Error slot_put(Txn *txn, Ulid session, Ulid message, const Slot *slot, size_t index)
+{
+    uint8_t value[OPEN_ID_ROW_BYTES];
+    memcpy(value, slot->hash.bytes, HASH_BYTES);
+    value[HASH_BYTES] = (uint8_t)(index >> 8);
+    value[HASH_BYTES + 1] = (uint8_t)index;
+    Key key = open_key(session, message, slot->number);
+    return txn_put(txn, TABLE_PARTS, &key, slice(value, sizeof(value)));
+}
+
+Error message_open_put(Txn *txn, Ulid session, Ulid message, char **part_ids, size_t part_count,
+                       bool has_text)
+{
+    for (size_t i = 0; i < part_count; i++) {
+        Slot slot;
+        Error error = slot_find(txn, session, message, slice_of(part_ids[i]), &slot);
+        if (!error && !slot.is_taken) error = slot_put(txn, session, message, &slot, i);
+        if (error) return error;
+    }
+    return open_row_put(txn, session, message, part_count, has_text);
+}
+
+Error open_part_find(Txn *txn, Ulid session, Ulid message, Slice part_id, bool *out_found,
+                     uint16_t *out_index)
+{
+    Slot slot;
+    Error error = slot_find(txn, session, message, part_id, &slot);
+    if (error) return error;
+    *out_found = slot.is_taken;
+    if (slot.is_taken) *out_index = slot.index;
+    return ERROR_NONE;
+}
+
+static Error require_open(Txn *txn, const OpenMessage *open)
+{
+    if (open->head.status != MESSAGE_STATUS_OPEN) {
+        return error_say(txn->detail, ERROR_MESSAGE_SEALED,
+                         "the message is sealed: only a message whose status is OPEN takes parts "
+                         "and an end");
+    }
+    if (open->head.is_deleted || open->head.is_purged) {
+        return error_say(txn->detail, ERROR_MESSAGE_SEALED,
+                         "the message was %s: it takes no parts and no end any more",
+                         open->head.is_deleted ? "deleted" : "purged");
+    }
+    return ERROR_NONE;
+}
+
+static Error open_begin(Txn *txn, Ulid message, OpenMessage *open, Receipt *receipt)
+{
+    open->id = message;
+    Error error = message_owner(txn, message, &open->session);
+    if (!error) error = session_head_for_write(txn, open->session, &open->session_head);
+    Slice first;
+    if (!error) error = message_first(txn, open->session, message, &open->head, &first);
+    if (!error) error = require_open(txn, open);
+    if (!error) error = arena_copy(txn->arena, first, &open->first);
+    if (!error) error = message_receipt(txn, open->first, receipt);
+    if (error) return error;
+    Key key = open_key(open->session, message, 0);
+    Slice row;
+    bool found;
+    error = txn_get(txn, TABLE_PARTS, &key, &found, &row);
+    if (error) return error;
+    if (!found || row.size != OPEN_ROW_BYTES) {
+        return error_say(txn->detail, ERROR_CORRUPT, "an open message lost its count of parts");
+    }
+    open->part_count = (size_t)row.bytes[0] << 8 | row.bytes[1];
+    open->has_text = row.bytes[2] != 0;
+    return ERROR_NONE;
+}
+
+static Error open_end(Txn *txn, const OpenMessage *open, const char *event_type,
+                      const Receipt *receipt)
+{
+    Event event = EVENT__INIT;
+    event.type = (char *)(uintptr_t)event_type;
+    event.message_id = receipt->id;
+    if (receipt->n_part_ids) event.record_id = receipt->part_ids[0];
+    event.role = open->head.role;
+    event.totals = receipt->totals;
+    event.n_totals = receipt->n_totals;
+    Error error = event_put(txn, open->session, open->session_head, &event);
+    return error ? error : session_put_head(txn, open->session, open->session_head);
+}
+
+static bool has_previews(const MessageHead *head)
+{
+    return head->kind == MESSAGE_KIND_CONVERSATION &&
+           (head->role == ROLE_USER || head->role == ROLE_ASSISTANT);
+}
+
+static Error previews_recompute(Txn *txn, const OpenMessage *open)
+{
+    if (!has_previews(&open->head)) return ERROR_NONE;
+    Error error = ERROR_NONE;
+    if (open->head.role == ROLE_USER) {
+        error = preview_recompute_first(txn, open->session, open->session_head);
+    }
+    return error ? error : preview_recompute_last(txn, open->session, open->session_head);
+}
+
+// The message has its first text. At the end of the log and of the history, where it nearly always
+// is, that is as if it were appended with it.
+static Error previews_note(Txn *txn, const OpenMessage *open, const char *id, const Part *part)
+{
+    const Session *head = open->session_head;
+    if (strcmp(head->head_id, id) != 0 || strcmp(head->last_entry_id, id) != 0) {
+        return previews_recompute(txn, open);
+    }
+    return preview_note(txn, open->session_head, open->head.kind, open->head.role,
+                        slice_of(part->text->text));
+}
+
+static Error require_room(Txn *txn, const OpenMessage *open, size_t bytes)
+{
+    if (bytes <= OPEN_BYTES_MAX) return ERROR_NONE;
+    return error_say(txn->detail, ERROR_TOO_LONG,
+                     "the message has %u bytes and would have %zu; the limit of an open one is %d",
+                     (unsigned)open->head.bytes, bytes, OPEN_BYTES_MAX);
+}
+
+static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const Slot *slot,
+                      const char *id)
+{
+    if (open->part_count >= PART_COUNT_MAX) {
+        return error_say(txn->detail, ERROR_TOO_LONG, "the message has %d parts, which is the most",
+                         PART_COUNT_MAX);
+    }
+    Error error = require_room(txn, open, open->head.bytes + draft->size);
+    if (error) return error;
+    size_t index = open->part_count;
+    error = message_extend(txn, open->session, open->id, &open->head,
+                           slice(draft->bytes, draft->size));
+    if (!error) error = message_part_put(txn, open->session, open->id, index, draft->part);
+    if (!error && !slot->is_taken) error = slot_put(txn, open->session, open->id, slot, index);
+    if (error) return error;
+    bool is_first_text = draft->has_text && !open->has_text;
+    error = open_row_put(txn, open->session, open->id, index + 1, open->has_text || is_first_text);
+    if (error || !is_first_text) return error;
+    return previews_note(txn, open, id, draft->part);
+}
+
+// Where a part stands in a message's bytes.
+typedef struct PartPlace {
+    bool is_found;
+    size_t index;
+    size_t start, end; // of its field
+    uint32_t kind;
+} PartPlace;
+
+static void part_locate(Slice bytes, Slice id, PartPlace *out)
+{
+    *out = (PartPlace){.is_found = false};
+    Slice rest = bytes;
+    WireField field, part_field;
+    size_t index = 0;
+    while (wire_next(&rest, &field)) {
+        if (field.number != MESSAGE_FIELD_NUMBER_PARTS) continue;
+        Slice fields = field.bytes;
+        bool is_it = wire_next(&fields, &part_field) && part_field.number == PART_FIELD_NUMBER_ID &&
+                     slice_equal(part_field.bytes, id);
+        if (is_it) {
+            *out = (PartPlace){.is_found = true, .index = index};
+            out->start = (size_t)(field.whole.bytes - bytes.bytes);
+            out->end = out->start + field.whole.size;
+            while (wire_next(&fields, &part_field)) {
+                if (part_field.number >= PART_FIELD_NUMBER_KIND_MIN) out->kind = part_field.number;
+            }
+            return;
+        }
+        index++;
+    }
+}
+
+// Stores the stream again from the chunk on in which something changed; the first holds the head.
+static Error stream_put_from(Txn *txn, const OpenMessage *open, Slice stream, size_t changed_at,
+                             size_t old_size)
+{
+    Key record_key = key_of_ids(open->session, open->id);
+    size_t count = (stream.size + VALUE_BYTES_MAX - 1) / VALUE_BYTES_MAX;
+    size_t old_count = (old_size + VALUE_BYTES_MAX - 1) / VALUE_BYTES_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && (i + 1) * VALUE_BYTES_MAX <= changed_at) continue;
+        Slice rest = slice_skip(stream, i * VALUE_BYTES_MAX);
+        if (rest.size > VALUE_BYTES_MAX) rest.size = VALUE_BYTES_MAX;
+        Key key = key_with_chunk(&record_key, (uint16_t)i);
+        Error error = txn_put(txn, TABLE_MESSAGES, &key, rest);
+        if (error) return error;
+    }
+    for (size_t i = count; i < old_count; i++) {
+        Key key = key_with_chunk(&record_key, (uint16_t)i);
+        Error error = txn_delete(txn, TABLE_MESSAGES, &key);
+        if (error) return error;
+    }
+    return ERROR_NONE;
+}
+
+static Error part_replace(Txn *txn, OpenMessage *open, const PartDraft *draft, Slice bytes,
+                          const PartPlace *place)
+{
+    size_t size = bytes.size - (place->end - place->start) + draft->size;
+    Error error = require_room(txn, open, size);
+    if (error) return error;
+    uint8_t *stream = arena_alloc(txn->arena, MESSAGE_HEAD_BYTES + size);
+    if (!stream) return arena_error(txn->arena);
+    uint8_t *at = stream + MESSAGE_HEAD_BYTES;
+    memcpy(at, bytes.bytes, place->start);
+    memcpy(at + place->start, draft->bytes, draft->size);
+    memcpy(at + place->start + draft->size, bytes.bytes + place->end, bytes.size - place->end);
+    size_t old_size = MESSAGE_HEAD_BYTES + open->head.bytes;
+    open->head.bytes = (uint32_t)size;
+    message_head_encode(&open->head, stream);
+    error = stream_put_from(txn, open, slice(stream, MESSAGE_HEAD_BYTES + size),
+                            MESSAGE_HEAD_BYTES + place->start, old_size);
+    if (error) return error;
+
+    Key old_key = key_part(open->session, (uint8_t)place->kind, open->id, (uint16_t)place->index);
+    if (place->kind != (uint32_t)draft->part->kind_case) {
+        error = txn_delete(txn, TABLE_PARTS, &old_key);
+    }
+    if (!error) error = message_part_put(txn, open->session, open->id, place->index, draft->part);
+    bool is_text = place->kind == PART__KIND_TEXT || draft->part->kind_case == PART__KIND_TEXT;
+    if (error || !is_text) return error;
+    bool has_text = message_first_text(slice(at, size)).size > 0;
+    error = open_row_put(txn, open->session, open->id, open->part_count, has_text);
+    return error ? error : previews_recompute(txn, open);
+}
+
+static Error receipt_name_part(Txn *txn, const PartDraft *draft, Receipt *receipt)
+{
+    receipt->part_ids = arena_array(txn->arena, char *, 1);
+    if (!receipt->part_ids) return arena_error(txn->arena);
+    receipt->part_ids[0] = arena_string(txn->arena, slice(draft->id, draft->id_size));
+    if (!receipt->part_ids[0]) return arena_error(txn->arena);
+    receipt->n_part_ids = 1;
+    return ERROR_NONE;
+}
+
+Error message_append_part(Txn *txn, Ulid message, const PartDraft *draft, Receipt *out_receipt)
+{
+    OpenMessage open = {.part_count = 0};
+    Error error = open_begin(txn, message, &open, out_receipt);
+    if (error) return error;
+    if (draft->id_is_issued) {
+        char *id = txn_id_text(txn, txn_issue_id(txn));
+        if (!id) return arena_error(txn->arena);
+        memcpy(draft->id, id, ULID_TEXT_BYTES);
+    }
+    Slice id = {draft->id, draft->id_size}, bytes;
+    Slot slot;
+    PartPlace place = {.is_found = false};
+    error = slot_find(txn, open.session, message, id, &slot);
+    if (!error) error = receipt_name_part(txn, draft, out_receipt);
+    if (!error && slot.is_taken) {
+        MessageHead head;
+        error = message_bytes(txn, open.session, message, &head, &bytes);
+        if (!error) part_locate(bytes, id, &place);
+    }
+    if (error) return error;
+    if (place.is_found) {
+        error = part_replace(txn, &open, draft, bytes, &place);
+        return error ? error : open_end(txn, &open, EVENT_PART_REPLACED, out_receipt);
+    }
+    error = part_add(txn, &open, draft, &slot, out_receipt->id);
+    return error ? error : open_end(txn, &open, EVENT_PART_APPENDED, out_receipt);
+}
+
+// Every number, zeros too: what stood before must not show through.
+static size_t put_usage(uint8_t *out, const Usage *usage)
+{
+    const int64_t numbers[USAGE_NUMBER_COUNT] = {
+        usage->input_tokens,       usage->output_tokens, usage->cache_read_tokens,
+        usage->cache_write_tokens, usage->cost_nano_usd, usage->reasoning_tokens,
+        usage->total_tokens,
+    };
+    uint8_t content[USAGE_NUMBER_COUNT * (WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX)];
+    size_t size = 0;
+    for (uint32_t i = 0; i < USAGE_NUMBER_COUNT; i++) {
+        size += wire_put_varint_field(content + size, i + 1, (uint64_t)numbers[i]);
+    }
+    return wire_put_bytes_field(out, MESSAGE_FIELD_NUMBER_USAGE, slice(content, size));
+}
+
+static size_t put_error(uint8_t *out, const ErrorInfo *said)
+{
+    Slice code = slice_of(said->code), message = slice_of(said->message);
+    size_t content_size = wire_bytes_field_size(ERROR_FIELD_NUMBER_CODE, code.size) +
+                          wire_bytes_field_size(ERROR_FIELD_NUMBER_MESSAGE, message.size);
+    size_t size = wire_put_tag(out, MESSAGE_FIELD_NUMBER_ERROR, WIRE_BYTES);
+    size += wire_put_varint(out + size, content_size);
+    size += wire_put_bytes_field(out + size, ERROR_FIELD_NUMBER_CODE, code);
+    return size + wire_put_bytes_field(out + size, ERROR_FIELD_NUMBER_MESSAGE, message);
+}
+
+// The fields that end a message, as they go behind its bytes.
+static Error seal_fields(Txn *txn, const MessageSeal *seal, Slice *out)
+{
+    size_t error_bytes =
+        seal->error ? strlen(seal->error->code) + strlen(seal->error->message) : 0;
+    uint8_t *bytes = arena_alloc(txn->arena, SEAL_BYTES_MAX + error_bytes);
+    if (!bytes) return arena_error(txn->arena);
+    int64_t completed_at = seal->completed_at ? seal->completed_at : txn->now_ms;
+    size_t size = wire_put_varint_field(bytes, MESSAGE_FIELD_NUMBER_STATUS, seal->status);
+    size += wire_put_varint_field(bytes + size, MESSAGE_FIELD_NUMBER_COMPLETED_AT,
+                                  (uint64_t)completed_at);
+    if (seal->usage) size += put_usage(bytes + size, seal->usage);
+    if (seal->duration_ms) {
+        size += wire_put_varint_field(bytes + size, MESSAGE_FIELD_NUMBER_DURATION_MS,
+                                      (uint64_t)seal->duration_ms);
+    }
+    if (*seal->finish_reason) {
+        size += wire_put_bytes_field(bytes + size, MESSAGE_FIELD_NUMBER_FINISH_REASON,
+                                     slice_of(seal->finish_reason));
+    }
+    if (seal->error) size += put_error(bytes + size, seal->error);
+    *out = slice(bytes, size);
+    return ERROR_NONE;
+}
+
+// Own totals follow from what the message said it used to what it says now.
+static Error seal_usage(Txn *txn, const OpenMessage *open, const MessageSeal *seal,
+                        Receipt *receipt)
+{
+    if (!seal->usage) return ERROR_NONE;
+    Totals delta = message_usage_totals(seal->usage);
+    Totals *own = open->session_head->own_totals;
+    Slice rest = open->first;
+    WireField field;
+    while (wire_next(&rest, &field) && field.number <= MESSAGE_FIELD_NUMBER_USAGE) {
+        if (field.number != MESSAGE_FIELD_NUMBER_USAGE) continue;
+        Usage *usage;
+        Error error = txn_decode(txn, &usage__descriptor, field.bytes, &usage);
+        if (error) return error;
+        Totals before = message_usage_totals(usage);
+        totals_subtract(own, &before);
+        totals_subtract(&delta, &before);
+    }
+    Totals now = message_usage_totals(seal->usage);
+    totals_add(own, &now);
+    if (!seal->propagate_usage) return ERROR_NONE;
+    return totals_propagate(txn, open->session, open->session_head, &delta, &receipt->totals,
+                            &receipt->n_totals);
+}
+
+Error message_seal(Txn *txn, Ulid message, const MessageSeal *seal, Receipt *out_receipt)
+{
+    OpenMessage open = {.part_count = 0};
+    Slice fields;
+    Error error = open_begin(txn, message, &open, out_receipt);
+    if (!error) error = seal_fields(txn, seal, &fields);
+    if (error) return error;
+    if (open.head.bytes + fields.size > MESSAGE_BYTES_MAX + SEAL_BYTES_MAX) {
+        return error_say(txn->detail, ERROR_TOO_LONG,
+                         "error: the message has %u bytes, and %zu more do not fit",
+                         (unsigned)open.head.bytes, fields.size);
+    }
+    open.head.status = seal->status;
+    open.head.has_end = true;
+    error = message_extend(txn, open.session, message, &open.head, fields);
+    if (!error) {
+        error = message_parts_delete_kind(txn, open.session, message, PART_KIND_OPEN);
+    }
+    if (!error) error = seal_usage(txn, &open, seal, out_receipt);
+    return error ? error : open_end(txn, &open, EVENT_MESSAGE_SEALED, out_receipt);
+}
