@@ -56,6 +56,7 @@ enum {
     SESSION_LIST_LIMIT_MAX = 1000,
     LIST_LIMIT_MAX = 100000, // `limit` of the listings that page by bytes
     SCANNED_RECORDS_MAX = 10000,
+    PART_LIST_READ_BYTES_MAX = 64 * 1024 * 1024, // of entries, for one page of parts
     JSON_DEPTH_MAX = 128,
     SLUG_SUFFIX_MAX = 1000000,
     FORK_DEPTH_OPTION_MAX = 1000000,
