@@ -11,6 +11,7 @@ int main(int argc, char **argv)
     bench_history(&options);
     bench_list(&options);
     bench_append(&options);
+    bench_part(&options);
     bench_value(&options);
     options_end(&options);
     return 0;

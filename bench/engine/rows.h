@@ -8,4 +8,5 @@
 void bench_history(const Options *options);
 void bench_append(const Options *options);
 void bench_list(const Options *options);
+void bench_part(const Options *options);
 void bench_value(const Options *options);
