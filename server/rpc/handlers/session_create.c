@@ -3,6 +3,7 @@
 #include "store/session_create.h"
 
 #include "rpc/handlers/handler.h"
+#include "store/slug.h"
 
 typedef struct CreateCall {
     Ulid parent; // zero: none
@@ -35,6 +36,25 @@ static Error check_fork_point(Call *call, const char *through, const char *befor
     return ERROR_NONE;
 }
 
+static Error check_slug_is_empty(Call *call, const char *field, const char *slug, SlugPolicy policy)
+{
+    if (policy != SLUG_POLICY_FROM_TITLE || !*slug) return ERROR_NONE;
+    return call_fail(call, ERROR_INVALID_ARGUMENT,
+                     "%s: must be empty with slug_policy FROM_TITLE, which makes it", field);
+}
+
+// Makes the slug of the title, if the policy says so.
+static Error settle_title_slug(Call *call, const char *title, char **slug, SlugPolicy *policy)
+{
+    if (*policy != SLUG_POLICY_FROM_TITLE) return ERROR_NONE;
+    if (!*title) {
+        return call_fail(call, ERROR_INVALID_ARGUMENT,
+                         "title is required with slug_policy FROM_TITLE");
+    }
+    *policy = SLUG_POLICY_UNIQUE_SUFFIX;
+    return slug_of_title(&call->arena, title, slug);
+}
+
 static Error check_lineage(Call *call, const NewSession *session, const CreateCall *create)
 {
     bool has_parent = !ulid_is_zero(create->parent), has_point = create->point.kind != FORK_NONE;
@@ -62,6 +82,12 @@ Error check_create_session(Call *call, CreateSessionRequest *request)
     if (!error) error = check_model(call, "session.model", session->model);
     if (!error) {
         error = call_optional_id(call, "session.parent_id", session->parent_id, &create->parent);
+    }
+    if (!error) {
+        error = check_slug_is_empty(call, "session.slug", session->slug, request->slug_policy);
+    }
+    if (!error) {
+        error = settle_title_slug(call, session->title, &session->slug, &request->slug_policy);
     }
     if (error) return error;
     const External *external = session->external;
@@ -137,6 +163,7 @@ Error check_fork_session(Call *call, ForkSessionRequest *request)
     call->prepared = create;
     Error error = call_id(call, "session_id", request->session_id, &create->parent);
     if (!error && request->model) error = check_model(call, "model", request->model);
+    if (!error) error = check_slug_is_empty(call, "slug", request->slug, request->slug_policy);
     if (error) return error;
     bool is_through =
         request->fork_point_case == FORK_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
@@ -174,5 +201,7 @@ Error handle_fork_session(Call *call, const ForkSessionRequest *request,
     settings.workspace_id = source->workspace_id;
     settings.role_name = source->role_name;
     settings.execution = source->execution;
-    return create_and_reply(call, &settings, request->slug_policy, create);
+    SlugPolicy policy = request->slug_policy;
+    error = settle_title_slug(call, settings.title, &settings.slug, &policy);
+    return error ? error : create_and_reply(call, &settings, policy, create);
 }

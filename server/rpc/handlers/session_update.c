@@ -6,6 +6,10 @@
 
 Error check_rename_session(Call *call, RenameSessionRequest *request)
 {
+    if (request->slug_policy == SLUG_POLICY_FROM_TITLE) {
+        return call_fail(call, ERROR_INVALID_ARGUMENT,
+                         "slug_policy: FROM_TITLE is for new sessions; name the slug");
+    }
     return check_session(call, request->session_id);
 }
 
