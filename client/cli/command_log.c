@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "follow.h"
 #include "message_print.h"
+#include "ui_message.h"
 
 enum { PAGE_BYTES_FIRST = 16 * 1024, LAST_COUNT_MAX = 10000 };
 
@@ -25,7 +26,7 @@ typedef struct Log {
     SessionName session;
     MessageKind kinds[MESSAGE_KIND_CUSTOM];
     size_t kind_count;
-    bool is_direct, is_since_marker, newest_first;
+    bool is_direct, is_since_marker, newest_first, is_ui;
     uint32_t limit, page_bytes;
     MessageStyle style;
     char newest_id[ID_BYTES]; // of those printed
@@ -102,7 +103,11 @@ static void page_free(Page *page)
 
 static void print(Log *log, const Message *message)
 {
-    if (log->cli->is_json) {
+    if (log->is_ui) {
+        if (!ui_message_is_shown(message)) return;
+        ui_message_write(stdout, message);
+        putchar('\n');
+    } else if (log->cli->is_json) {
         (void)cli_print_json_line(log->cli, &message->base);
     } else {
         message_print(log->cli, message, &log->style);
@@ -198,6 +203,10 @@ static int fill_kinds(Log *log)
         }
     }
     if (log->kind_count > 0) return EXIT_OK;
+    if (log->is_ui) {
+        log->kinds[log->kind_count++] = MESSAGE_KIND_CONVERSATION;
+        return EXIT_OK;
+    }
     bool all = option_is_given(cli, "all");
     log->kind_count = all ? MESSAGE_KIND_CUSTOM : sizeof(SHOWN) / sizeof(*SHOWN);
     for (size_t i = 0; i < log->kind_count; i++) {
@@ -212,6 +221,7 @@ static int fill(Log *log, int64_t *out_count)
     log->is_direct = option_is_given(cli, "direct");
     log->is_since_marker = option_is_given(cli, "since-marker");
     log->newest_first = option_is_given(cli, "reverse");
+    log->is_ui = option_is_given(cli, "ui");
     log->style = (MessageStyle){option_is_given(cli, "oneline"), option_is_given(cli, "full"),
                                 cli->is_terminal};
     int code = option_number(cli, "limit", 1, LAST_COUNT_MAX, out_count);
@@ -219,6 +229,9 @@ static int fill(Log *log, int64_t *out_count)
     if (code) return code;
     if (log->is_since_marker && (log->is_direct || log->newest_first || *out_count != INT64_MAX)) {
         return cli_usage(cli, "--since-marker goes with none of --direct, --reverse and -n");
+    }
+    if (log->is_ui && (log->style.one_line || log->style.is_full)) {
+        return cli_usage(cli, "--ui goes with none of --oneline and --full");
     }
     if (log->newest_first && option_is_given(cli, "follow")) {
         return cli_usage(cli, "--reverse or --follow, not both");
@@ -257,6 +270,7 @@ static const Option OPTIONS[] = {
     {"since-marker", 'm', NULL, "the live window: the latest compaction and what came after it"},
     {"kind", 'k', "KIND", "of this kind; may be given more than once"},
     {"all", 'a', NULL, "of all kinds"},
+    {"ui", 0, NULL, "the turns as UIMessages of the AI SDK, a line of JSON for each"},
     {"full", 0, NULL, "long results of tools and very long texts whole"},
     {NULL, 0, NULL, NULL},
 };
