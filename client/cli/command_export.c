@@ -6,7 +6,14 @@
 
 #include "cli.h"
 #include "export.h"
+#include "pi/pi_export.h"
 #include "text.h"
+
+// "pi SESSION…": sessions as files of pi's. A session may be called pi, too.
+static bool wants_pi(int argument_count, char **arguments)
+{
+    return argument_count > 1 && strcmp(arguments[0], "pi") == 0;
+}
 
 static int choose(Cli *cli, int argument_count, char **arguments, SessionSet *set)
 {
@@ -63,11 +70,18 @@ static int write_all(Cli *cli, const SessionSet *set, FILE *out)
     return code;
 }
 
-static int write_file(Cli *cli, const SessionSet *set, const char *path)
+typedef int (*WriteAll)(Cli *cli, const SessionSet *set, FILE *out);
+
+static int write_pi(Cli *cli, const SessionSet *set, FILE *out)
+{
+    return pi_export(cli, out, set->names[0].id);
+}
+
+static int write_file(Cli *cli, const SessionSet *set, WriteAll write, const char *path)
 {
     FILE *file = fopen(path, "wxe");
     if (!file) return cli_say(EXIT_FAILED, "cannot make %s: %s", path, strerror(errno));
-    int code = write_all(cli, set, file);
+    int code = write(cli, set, file);
     if (fclose(file) != 0 && !code) {
         code = cli_say(EXIT_FAILED, "cannot write %s: %s", path, strerror(errno));
     }
@@ -80,16 +94,31 @@ static int write_file(Cli *cli, const SessionSet *set, const char *path)
     return code;
 }
 
+// One session is one file of pi's.
+static int choose_pi(Cli *cli, int argument_count, char **arguments, SessionSet *set)
+{
+    SessionName name;
+    if (argument_count != 2 || option_text(cli, "project") || option_is_given(cli, "all") ||
+        option_is_given(cli, "children") || option_is_given(cli, "markdown")) {
+        return cli_usage(cli, "say one session: tine export pi SESSION");
+    }
+    int code = cli_find_session(cli, arguments[1], &name);
+    return code ? code : session_set_add(set, name.id);
+}
+
 static int run(Cli *cli, int argument_count, char **arguments)
 {
     Tine *tine;
     int code = cli_connect(cli, &tine);
     if (code) return code;
     CLEANUP(session_set_free) SessionSet set = {0};
-    code = choose(cli, argument_count, arguments, &set);
+    bool is_pi = wants_pi(argument_count, arguments);
+    WriteAll write = is_pi ? write_pi : write_all;
+    code = is_pi ? choose_pi(cli, argument_count, arguments, &set)
+                 : choose(cli, argument_count, arguments, &set);
     if (code) return code;
     const char *path = option_text(cli, "output");
-    return path ? write_file(cli, &set, path) : write_all(cli, &set, stdout);
+    return path ? write_file(cli, &set, write, path) : write(cli, &set, stdout);
 }
 
 static const Option OPTIONS[] = {
@@ -103,13 +132,14 @@ static const Option OPTIONS[] = {
 
 const Command command_export = {
     .name = "export",
-    .arguments = "[SESSION…]",
-    .summary = "writes sessions as JSON lines that import takes back, or as Markdown",
+    .arguments = "[pi] [SESSION…]",
+    .summary = "writes sessions as JSON lines that import takes back, as Markdown, or for pi",
     .details = "Lines come with all that a session has: every branch, deleted entries, memories,\n"
-               "todos; and with its ancestors, whose messages a fork reads.",
+               "todos; and with its ancestors, whose messages a fork reads. With pi in front, one\n"
+               "session is written as a session file of the pi coding agent.",
     .options = OPTIONS,
     .examples = {"tine export @last > session.jsonl", "tine export --project ~/work -o work.jsonl",
-                 "tine export plan --markdown > plan.md"},
+                 "tine export plan --markdown > plan.md", "tine export pi plan > plan.jsonl"},
     .argument_count_max = COMMAND_ANY_COUNT,
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include "import.h"
 #include "input.h"
 #include "json.h"
+#include "pi/pi_import.h"
 
 static int import_file(Import *import, FILE *file, const char *name)
 {
@@ -30,12 +31,14 @@ static int import_file(Import *import, FILE *file, const char *name)
     return code;
 }
 
-static int import_path(Import *import, const char *path)
+typedef int (*ImportFile)(Import *import, FILE *file, const char *name);
+
+static int import_path(Import *import, ImportFile import_one, const char *path)
 {
-    if (strcmp(path, "-") == 0) return import_file(import, stdin, "standard input");
+    if (strcmp(path, "-") == 0) return import_one(import, stdin, "standard input");
     FILE *file = fopen(path, "re");
     if (!file) return cli_say(EXIT_FAILED, "cannot read %s: %s", path, strerror(errno));
-    int code = import_file(import, file, path);
+    int code = import_one(import, file, path);
     fclose(file);
     return code;
 }
@@ -60,7 +63,11 @@ static int run(Cli *cli, int argument_count, char **arguments)
     static Import import;
     import.cli = cli;
     import.project_dir = option_text(cli, "project");
-    for (int i = 0; i < argument_count && !code; i++) code = import_path(&import, arguments[i]);
+    bool is_pi = argument_count > 1 && strcmp(arguments[0], "pi") == 0;
+    ImportFile import_one = is_pi ? pi_import : import_file;
+    for (int i = is_pi; i < argument_count && !code; i++) {
+        code = import_path(&import, import_one, arguments[i]);
+    }
     if (!code || import.entries_new > 0) print_result(&import);
     import_free(&import);
     return code;
@@ -73,13 +80,15 @@ static const Option OPTIONS[] = {
 
 const Command command_import = {
     .name = "import",
-    .arguments = "FILE…",
-    .summary = "takes back what export wrote",
+    .arguments = "[pi] FILE…",
+    .summary = "takes back what export wrote, or session files of pi",
     .details = "From standard input with -. Sessions and entries get new ids, and keep the old\n"
                "ones as external ids (source \"tine\"), so the same file may be imported again:\n"
-               "what is there already is left alone, and one that was interrupted goes on.",
+               "what is there already is left alone, and one that was interrupted goes on.\n"
+               "With pi in front, files are sessions of the pi coding agent (source \"pi\").",
     .options = OPTIONS,
-    .examples = {"tine import session.jsonl", "ssh host tine export --all | tine import -"},
+    .examples = {"tine import session.jsonl", "ssh host tine export --all | tine import -",
+                 "tine import pi ~/.pi/agent/sessions/*/*.jsonl"},
     .argument_count_min = 1,
     .argument_count_max = COMMAND_ANY_COUNT,
     .run = run,

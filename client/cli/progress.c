@@ -16,6 +16,7 @@ enum { FIRST_MS = 1000, NEXT_MS = 250 };
 
 struct Progress {
     const char *what, *path;
+    const atomic_uint_fast64_t *bytes_done; // NULL: the file at `path` is looked at
     uint64_t bytes_total;
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -27,12 +28,16 @@ static void show(Progress *progress)
 {
     struct stat status;
     progress->has_shown = true;
-    if (!progress->path || stat(progress->path, &status) != 0) {
+    uint64_t bytes = 0;
+    if (progress->bytes_done) {
+        bytes = *progress->bytes_done;
+    } else if (progress->path && stat(progress->path, &status) == 0) {
+        bytes = (uint64_t)status.st_size;
+    } else {
         fprintf(stderr, "\r\033[K%s…", progress->what);
         return;
     }
-    fprintf(stderr, "\r\033[K%s: %s", progress->what,
-            format_bytes((uint64_t)status.st_size).text);
+    fprintf(stderr, "\r\033[K%s: %s", progress->what, format_bytes(bytes).text);
     if (progress->bytes_total > 0) {
         fprintf(stderr, " of %s", format_bytes(progress->bytes_total).text);
     }
@@ -58,18 +63,28 @@ static void *watch(void *context)
     return NULL;
 }
 
-Progress *progress_begin(const char *what, const char *path, uint64_t bytes_total)
+static Progress *begin(Progress settings)
 {
     Progress *progress = isatty(STDERR_FILENO) ? calloc(1, sizeof(Progress)) : NULL;
     if (!progress) return NULL;
-    progress->what = what;
-    progress->path = path;
-    progress->bytes_total = bytes_total;
+    *progress = settings;
     pthread_mutex_init(&progress->mutex, NULL);
     pthread_cond_init(&progress->ended, NULL);
     if (pthread_create(&progress->thread, NULL, watch, progress) == 0) return progress;
     free(progress);
     return NULL;
+}
+
+Progress *progress_begin(const char *what, const char *path, uint64_t bytes_total)
+{
+    return begin((Progress){.what = what, .path = path, .bytes_total = bytes_total});
+}
+
+Progress *progress_begin_counted(const char *what, const atomic_uint_fast64_t *bytes_done,
+                                 uint64_t bytes_total)
+{
+    return begin(
+        (Progress){.what = what, .bytes_done = bytes_done, .bytes_total = bytes_total});
 }
 
 void progress_end(Progress *progress)

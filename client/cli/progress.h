@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 typedef struct Progress Progress;
@@ -11,4 +12,8 @@ typedef struct Progress Progress;
 // `bytes_total` if that is not 0. Both texts are borrowed until the end. NULL is no progress, and
 // is allowed in progress_end.
 Progress *progress_begin(const char *what, const char *path, uint64_t bytes_total);
+
+// The same with bytes that the caller counts in `bytes_done`, borrowed until the end.
+Progress *progress_begin_counted(const char *what, const atomic_uint_fast64_t *bytes_done,
+                                 uint64_t bytes_total);
 void progress_end(Progress *progress);

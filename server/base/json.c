@@ -1,5 +1,5 @@
 // JSON: one pass over the bytes, without recursion. The open brackets are a stack of single bits
-// (set: an object), so that the deepest text costs JSON_DEPTH_MAX bits.
+// (set: an object), so that the deepest text costs as many bits as it may have levels.
 
 #include "base/json.h"
 
@@ -8,8 +8,8 @@
 typedef struct Json {
     Slice text;
     size_t at; // the next byte; where it went wrong, after a failure
-    size_t depth;
-    uint8_t is_object[(JSON_DEPTH_MAX + 7) / 8];
+    size_t depth, depth_max;
+    uint8_t *is_object; // depth_max bits
 } Json;
 
 static bool json_text(Json *json);
@@ -25,10 +25,18 @@ static bool json_literal(Json *json, const char *literal);
 
 bool json_is_valid(Slice text, size_t *out_offset)
 {
-    Json json = {.text = text};
+    uint8_t is_object[(JSON_DEPTH_MAX + 7) / 8];
+    Json json = {.text = text, .depth_max = JSON_DEPTH_MAX, .is_object = is_object};
     if (json_text(&json)) return true;
     if (out_offset) *out_offset = json.at;
     return false;
+}
+
+bool json_is_well_formed(Slice text)
+{
+    uint8_t is_object[(JSON_FOREIGN_DEPTH_MAX + 7) / 8];
+    Json json = {.text = text, .depth_max = JSON_FOREIGN_DEPTH_MAX, .is_object = is_object};
+    return json_text(&json);
 }
 
 // The next byte, or -1 at the end.
@@ -118,7 +126,7 @@ static bool json_value_end(Json *json, bool *out_is_whole)
 
 static bool json_open(Json *json, bool is_object)
 {
-    if (json->depth == JSON_DEPTH_MAX) return false;
+    if (json->depth == json->depth_max) return false;
     uint8_t *byte = &json->is_object[json->depth / 8];
     uint8_t bit = (uint8_t)(1u << (json->depth % 8));
     *byte = (uint8_t)(is_object ? *byte | bit : *byte & ~bit);

@@ -58,6 +58,7 @@ enum {
     SCANNED_RECORDS_MAX = 10000,
     PART_LIST_READ_BYTES_MAX = 64 * 1024 * 1024, // of entries, for one page of parts
     JSON_DEPTH_MAX = 128,
+    JSON_FOREIGN_DEPTH_MAX = 10000, // in files of other systems, as they are imported
     SLUG_SUFFIX_MAX = 1000000,
     FORK_DEPTH_OPTION_MAX = 1000000,
 

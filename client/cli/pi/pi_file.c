@@ -1,0 +1,333 @@
+// Reading a file once, line by line. Ids are looked up when all lines are known, because a later
+// line may take an id over; pi_order.c then makes a tree of it.
+
+#include "pi/pi_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "pi/pi_json.h"
+#include "pi/pi_order.h"
+
+enum { ENTRY_COUNT_FIRST = 256, ID_MADE_BYTES = 4, ID_ARENA_BYTES = 16 * 1024 * 1024 };
+
+// What happens while a file is read.
+typedef struct Reading {
+    PiFile *pi;
+    ErrorDetail *detail;
+    size_t line;        // from 1
+    uint64_t offset;    // of the line
+    uint32_t parsed;    // lines so far that are JSON
+    uint32_t capacity;  // of the entries
+    Arena arena;        // of one line
+} Reading;
+
+static void note(PiFile *pi, size_t line, const char *what)
+{
+    if (pi->problem_count < PI_PROBLEMS_MAX) {
+        pi->problems[pi->problem_count] = (PiProblem){line, what};
+    }
+    pi->problem_count++;
+}
+
+const char *pi_file_id(const PiFile *pi, uint32_t entry)
+{
+    return (const char *)pi->texts.bytes + pi->texts.start + pi->entries[entry].id;
+}
+
+static Error put_text(PiFile *pi, const char *text, uint32_t *out)
+{
+    *out = (uint32_t)buffer_size(&pi->texts);
+    return buffer_append(&pi->texts, slice(text, strlen(text) + 1));
+}
+
+static size_t slot_of(const PiFile *pi, const char *id)
+{
+    Hash hash = hash_bytes(slice_of(id));
+    size_t start;
+    memcpy(&start, hash.bytes, sizeof(start));
+    for (size_t i = start % pi->slot_count;; i = (i + 1) % pi->slot_count) {
+        if (pi->slots[i] == PI_NONE || strcmp(pi_file_id(pi, pi->slots[i]), id) == 0) return i;
+    }
+}
+
+uint32_t pi_file_find(const PiFile *pi, const char *id)
+{
+    return pi->slot_count > 0 ? pi->slots[slot_of(pi, id)] : PI_NONE;
+}
+
+static Error slots_grow(PiFile *pi)
+{
+    if ((size_t)pi->count * 2 < pi->slot_count) return ERROR_NONE;
+    size_t count = pi->slot_count > 0 ? pi->slot_count * 2 : (size_t)ENTRY_COUNT_FIRST * 4;
+    uint32_t *slots = realloc(pi->slots, count * sizeof(*slots));
+    if (!slots) return ERROR_OUT_OF_MEMORY;
+    memset(slots, 0xff, count * sizeof(*slots));
+    pi->slots = slots;
+    pi->slot_count = count;
+    for (uint32_t i = 0; i < pi->count; i++) slots[slot_of(pi, pi_file_id(pi, i))] = i;
+    return ERROR_NONE;
+}
+
+// An id for an entry that has none: eight digits, more if they are taken already.
+static Error make_id(const PiFile *pi, Arena *arena, char **out)
+{
+    char seed[32];
+    snprintf(seed, sizeof(seed), "entry %u", pi->count);
+    Hash hash = hash_pair(slice_of(pi->id), slice_of(seed));
+    char *id = arena_alloc(arena, 2 * HASH_BYTES + 1);
+    if (!id) return arena_error(arena);
+    for (size_t i = 0; i < HASH_BYTES; i++) {
+        snprintf(id + 2 * i, 3, "%02x", hash.bytes[i]);
+        if (i + 1 >= ID_MADE_BYTES && pi_file_find(pi, id) == PI_NONE) break;
+    }
+    *out = id;
+    return ERROR_NONE;
+}
+
+static Error entries_grow(Reading *reading)
+{
+    PiFile *pi = reading->pi;
+    if (pi->count < reading->capacity) return ERROR_NONE;
+    if (pi->count >= PI_ENTRY_COUNT_MAX) {
+        return error_say(reading->detail, ERROR_INVALID_ARGUMENT, "it has too many entries");
+    }
+    uint32_t capacity = reading->capacity > 0 ? reading->capacity * 2 : ENTRY_COUNT_FIRST;
+    PiEntry *entries = realloc(pi->entries, capacity * sizeof(*entries));
+    if (!entries) return ERROR_OUT_OF_MEMORY;
+    pi->entries = entries;
+    reading->capacity = capacity;
+    return ERROR_NONE;
+}
+
+static Error choose_id(Reading *reading, Slice id, char **out)
+{
+    PiFile *pi = reading->pi;
+    bool has_id = pi_is_text(id) && id.size > 2;
+    if (pi->count == 0) pi->makes_ids = pi->version < 2 && !has_id;
+    if (pi->makes_ids || !has_id) {
+        if (!pi->makes_ids) note(pi, reading->line, "an entry without an id; it is given one");
+        return make_id(pi, &reading->arena, out);
+    }
+    *out = pi_text(&reading->arena, id);
+    return *out ? ERROR_NONE : arena_error(&reading->arena);
+}
+
+static Error add_entry(Reading *reading, Slice json, Slice id, Slice parent_id)
+{
+    PiFile *pi = reading->pi;
+    char *id_text = NULL;
+    Error error = entries_grow(reading);
+    if (!error) error = slots_grow(pi);
+    if (!error) error = choose_id(reading, id, &id_text);
+    if (error) return error;
+    PiEntry *entry = &pi->entries[pi->count];
+    *entry = (PiEntry){.offset = reading->offset, .bytes = (uint32_t)json.size,
+                       .line = (uint32_t)reading->line, .parsed = reading->parsed,
+                       .parent = PI_NONE};
+    const char *parent_text = pi_text(&reading->arena, parent_id);
+    if (!parent_text) return arena_error(&reading->arena);
+    error = put_text(pi, id_text, &entry->id);
+    if (!error) error = put_text(pi, parent_text, &entry->parent_id);
+    if (error) return error;
+    size_t slot = slot_of(pi, id_text);
+    if (pi->slots[slot] != PI_NONE) {
+        pi->entries[pi->slots[slot]].is_shadowed = true;
+        note(pi, reading->line, "its id was used before; the later entry is the one that it means");
+    }
+    pi->slots[slot] = pi->count++;
+    return ERROR_NONE;
+}
+
+static Error take_header(Reading *reading, Slice json, Slice id, Slice version)
+{
+    PiFile *pi = reading->pi;
+    const char *text = pi_text(&reading->arena, id);
+    pi->header = strndup((const char *)json.bytes, json.size);
+    pi->id = text ? strdup(text) : NULL;
+    if (!pi->header || !pi->id) return ERROR_OUT_OF_MEMORY;
+    pi->header_end = reading->offset + json.size;
+    int64_t number = pi_integer(version);
+    pi->version = number < 1 ? 1 : number > 1000 ? 1000 : (unsigned)number;
+    return ERROR_NONE;
+}
+
+static Error take_value(Reading *reading, Slice json)
+{
+    enum { TYPE, ID, PARENT, VERSION, COUNT };
+    static const char *const NAMES[] = {"type", "id", "parentId", "version"};
+    Slice values[COUNT];
+    PiFile *pi = reading->pi;
+    Error error = pi_members(json, NAMES, COUNT, values, NULL);
+    if (error) return error;
+    const char *type = pi_text(&reading->arena, values[TYPE]);
+    if (!type) return arena_error(&reading->arena);
+    bool is_header = strcmp(type, "session") == 0;
+    if (!pi->header) {
+        if (is_header && pi_is_text(values[ID]) && values[ID].size > 2) {
+            error = take_header(reading, json, values[ID], values[VERSION]);
+        } else {
+            error = error_say(reading->detail, ERROR_INVALID_ARGUMENT,
+                              "line %zu: no session of pi's: its first line must be "
+                              "{\"type\":\"session\",\"id\":…}",
+                              reading->line);
+        }
+    } else if (is_header) {
+        note(pi, reading->line, "another header; kept, but no entry");
+    } else if (!pi_is_object(json)) {
+        note(pi, reading->line, "no object; kept, but no entry");
+    } else {
+        error = add_entry(reading, json, values[ID], values[PARENT]);
+    }
+    reading->parsed++;
+    return error;
+}
+
+static bool is_space(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+// Without the white space that JSON allows around it, and a byte order mark before it.
+static Slice trim(Slice line, bool is_first)
+{
+    static const uint8_t MARK[] = {0xef, 0xbb, 0xbf};
+    if (is_first && slice_starts_with(line, slice(MARK, sizeof(MARK)))) line = slice_skip(line, 3);
+    while (line.size > 0 && is_space(line.bytes[line.size - 1])) line.size--;
+    while (line.size > 0 && is_space(line.bytes[0])) line = slice_skip(line, 1);
+    return line;
+}
+
+static Error take_line(Reading *reading, Slice line)
+{
+    Slice json = trim(line, reading->line == 1);
+    if (json.size == 0) return ERROR_NONE;
+    if (json.size > PI_LINE_BYTES_MAX) {
+        return error_say(reading->detail, ERROR_INVALID_ARGUMENT,
+                         "line %zu has %zu bytes; %d are allowed", reading->line, json.size,
+                         PI_LINE_BYTES_MAX);
+    }
+    if (!json_is_well_formed(json)) {
+        note(reading->pi, reading->line, "not JSON; kept, but no entry");
+        return ERROR_NONE;
+    }
+    uint64_t start = reading->offset;
+    reading->offset += (uint64_t)(json.bytes - line.bytes);
+    arena_reset(&reading->arena, ID_ARENA_BYTES);
+    Error error = take_value(reading, json);
+    reading->offset = start;
+    return error;
+}
+
+static Error read_lines(Reading *reading)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t size;
+    Error error = ERROR_NONE;
+    while (!error && (size = getline(&line, &capacity, reading->pi->file)) >= 0) {
+        reading->line++;
+        error = take_line(reading, slice(line, (size_t)size));
+        reading->offset += (uint64_t)size;
+    }
+    free(line);
+    reading->pi->bytes = reading->offset;
+    if (!error && ferror(reading->pi->file)) {
+        error = error_say(reading->detail, ERROR_IO, "it cannot be read: %s", strerror(errno));
+    }
+    return error;
+}
+
+static void resolve_parents(PiFile *pi)
+{
+    for (uint32_t i = 0; i < pi->count; i++) {
+        PiEntry *entry = &pi->entries[i];
+        const char *parent = (const char *)pi->texts.bytes + pi->texts.start + entry->parent_id;
+        if (pi->makes_ids) {
+            entry->parent = i > 0 ? i - 1 : PI_NONE;
+        } else if (*parent) {
+            entry->parent = pi_file_find(pi, parent);
+            if (entry->parent == PI_NONE) {
+                note(pi, entry->line, "its parent is missing; its history begins with it");
+            }
+        }
+        if (entry->parent == i) {
+            note(pi, entry->line, "it is its own parent; its history begins with it");
+            entry->parent = PI_NONE;
+        }
+    }
+}
+
+Error pi_file_open(PiFile *pi, FILE *file, ErrorDetail *detail)
+{
+    *pi = (PiFile){.file = file};
+    Reading reading = {.pi = pi, .detail = detail};
+    arena_init(&reading.arena, ID_ARENA_BYTES);
+    Error error = read_lines(&reading);
+    arena_free(&reading.arena);
+    if (error) return error;
+    if (!pi->header) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "no session of pi's: it has no line that is JSON");
+    }
+    resolve_parents(pi);
+    uint32_t first_cut = PI_NONE;
+    error = pi_order(pi, &first_cut);
+    if (first_cut != PI_NONE) {
+        note(pi, pi->entries[first_cut].line,
+             "it is among its own ancestors; its history begins with it");
+    }
+    return error;
+}
+
+void pi_file_close(PiFile *pi)
+{
+    free(pi->header);
+    free(pi->id);
+    free(pi->entries);
+    free(pi->order);
+    free(pi->slots);
+    buffer_free(&pi->texts);
+    *pi = (PiFile){0};
+}
+
+static Error read_at(const PiFile *pi, uint64_t offset, size_t size, Buffer *out)
+{
+    uint8_t *room;
+    Error error = buffer_reset(out, 0);
+    if (!error) error = buffer_reserve(out, size, &room);
+    if (error) return error;
+    if (fseeko(pi->file, (off_t)offset, SEEK_SET) != 0) return ERROR_IO;
+    if (fread(room, 1, size, pi->file) != size) return ERROR_IO;
+    buffer_grow(out, size);
+    return ERROR_NONE;
+}
+
+Error pi_file_line(const PiFile *pi, uint32_t entry, Buffer *line)
+{
+    return read_at(pi, pi->entries[entry].offset, pi->entries[entry].bytes, line);
+}
+
+Error pi_file_source(const PiFile *pi, uint32_t entry, Buffer *bytes)
+{
+    uint64_t start = entry > 0 ? pi->entries[entry].offset : pi->header_end;
+    uint64_t end = entry + 1 < pi->count ? pi->entries[entry + 1].offset : pi->bytes;
+    return read_at(pi, start, (size_t)(end - start), bytes);
+}
+
+uint32_t pi_file_at_place(const PiFile *pi, int64_t place)
+{
+    uint32_t low = 0, high = pi->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (pi->entries[middle].parsed < place) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < pi->count && pi->entries[low].parsed == place ? low : PI_NONE;
+}
