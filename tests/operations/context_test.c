@@ -84,6 +84,35 @@ TEST(context_model_of_an_answer_before_the_marker_still_counts)
     CHECK_EQ(context_of(f, session)->n_messages, 0);
 }
 
+static const char *newest_model_of(Fixture *f, const char *session)
+{
+    BuildContextResponse *context =
+        CALL_OK(f, build_context, BuildContext, {.session_id = CHARS(session), .newest_model = 1});
+    return context->model ? context->model->name : NULL;
+}
+
+TEST(context_with_newest_model_has_the_newest_of_settings_and_answers_or_none)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    const char *first = append_ok(f, session, ROLE_USER, "m1");
+    CHECK_STR(newest_model_of(f, session), NULL);
+    entry_ok(f, session, model_setting(f, "set 1"));
+    CHECK_STR(newest_model_of(f, session), "set 1");
+    const char *a1 = entry_ok(f, session, answer(f, "a1", "answered"))->id;
+    append_ok(f, session, ROLE_ASSISTANT, "without a model");
+    CHECK_STR(newest_model_of(f, session), "answered");
+    CHECK_STR(context_of(f, session)->model->name, "set 1");
+    message_delete_ok(f, a1);
+    CHECK_STR(newest_model_of(f, session), "set 1");
+    const char *a2 = entry_ok(f, session, answer(f, "a2", "answered later"))->id;
+    entry_ok(f, session, model_setting(f, "set 2"));
+    CHECK_STR(newest_model_of(f, session), "set 2");
+    CHECK_STR(newest_model_of(f, fork_ok(f, session, a2)), "answered later");
+    rewind_ok(f, session, first);
+    CHECK_STR(newest_model_of(f, session), NULL);
+}
+
 TEST(context_of_a_fork_inherits_settings_and_model)
 {
     const char *root;

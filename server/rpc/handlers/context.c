@@ -20,7 +20,8 @@ static const char SETTING_MODEL[] = "model";
 typedef struct Settings {
     Slice subtypes[SETTING_COUNT_MAX]; // in the call's arena
     size_t count;
-    ModelRef *model; // of the newest setting "model"
+    ModelRef *model; // of the newest setting "model" …
+    Ulid model_id;   // … and that entry
 } Settings;
 
 static Slice field_of(Slice first, uint32_t number)
@@ -59,6 +60,7 @@ static Error note_setting(Call *call, const MarkerPlace *place, Settings *settin
     if (slice_equal(subtype, slice_of(SETTING_MODEL))) {
         error = decode_model(call, first, &settings->model);
         if (error) return error;
+        settings->model_id = place->message;
     }
     error = arena_copy(&call->arena, subtype, &settings->subtypes[settings->count++]);
     if (error) return error;
@@ -80,28 +82,37 @@ static Error append_settings(Call *call, const SegmentList *segments, Settings *
     return ERROR_NONE;
 }
 
-// The model of the newest assistant entry that has one; NULL if none does.
-static Error assistant_model(Call *call, const SegmentList *segments, ModelRef **out)
+// The model of the newest assistant entry after `after` that has one; left as it is if none does.
+static Error assistant_model(Call *call, const SegmentList *segments, Ulid after, ModelRef **out)
 {
     MessageScan scan;
     Error error = message_scan_open(&scan, call->txn);
     size_t scanned = 0;
-    for (size_t i = 0; !error && !*out && i < segments->count; i++) {
+    bool is_done = false;
+    for (size_t i = 0; !error && !is_done && i < segments->count; i++) {
         message_scan_start(&scan, &segments->segments[i], /* is_newest_first= */ true);
-        while (!error && !*out && scanned++ < SCANNED_RECORDS_MAX) {
+        while (!error && !is_done && scanned++ < SCANNED_RECORDS_MAX) {
             const MessageRow *row;
             bool found;
             error = message_scan_next(&scan, &found, &row);
             if (error || !found) break;
-            if (row->head.is_deleted || row->head.kind != MESSAGE_KIND_CONVERSATION) continue;
-            if (row->head.role == ROLE_ASSISTANT) error = decode_model(call, row->first, out);
+            is_done = ulid_compare(row->id, after) <= 0;
+            if (is_done || row->head.is_deleted) continue;
+            if (row->head.kind != MESSAGE_KIND_CONVERSATION) continue;
+            if (row->head.role != ROLE_ASSISTANT) continue;
+            ModelRef *model = NULL;
+            error = decode_model(call, row->first, &model);
+            if (!model) continue;
+            *out = model;
+            is_done = true;
         }
     }
     message_scan_close(&scan);
     return error;
 }
 
-static Error first_page(Call *call, const HistoryPage *page, BuildContextResponse *response)
+static Error first_page(Call *call, const HistoryPage *page, bool wants_newest_model,
+                        BuildContextResponse *response)
 {
     Session *head, *settings_record;
     Settings settings = {.count = 0};
@@ -109,9 +120,11 @@ static Error first_page(Call *call, const HistoryPage *page, BuildContextRespons
     if (!error) error = session_settings(call->txn, page->session, &settings_record);
     if (!error) error = append_settings(call, &page->segments, &settings);
     ModelRef *model = settings.model;
-    if (!error && !model) error = assistant_model(call, &page->segments, &model);
+    if (!error && (!model || wants_newest_model)) {
+        error = assistant_model(call, &page->segments, settings.model_id, &model);
+    }
     if (error) return error;
-    response->model = model ? model : settings_record->model;
+    response->model = model || wants_newest_model ? model : settings_record->model;
     response->head_id = head->head_id;
     Ulid last;
     error = memory_append_page(call->txn, page->session, ULID_ZERO, UINT32_MAX, PAGE_BYTES_MAX,
@@ -140,6 +153,8 @@ Error handle_build_context(Call *call, const BuildContextRequest *request,
     HistoryPage page;
     Error error = history_begin(call, &history, &page);
     if (!error) error = history_window(call, &page, CONTEXT_FIELD_MARKER);
-    if (!error && !page.is_later_page) error = first_page(call, &page, response);
+    if (!error && !page.is_later_page) {
+        error = first_page(call, &page, request->newest_model, response);
+    }
     return error ? error : history_finish(call, &page, &response->next_cursor);
 }
