@@ -366,18 +366,19 @@ Error pi_write_entry(FILE *out, const Message *message, const PiNames *names)
 {
     static const char *const NAMES[] = {"message"};
     Line line = {.out = out, .message = message, .names = names};
-    if (message->deleted_at) {
-        put_note(&line, "tine.deleted");
-    } else {
-        Slice data = slice_of(message->data_json);
-        Error error = pi_members(data, NAMES, 1, &line.message_rest, &line.rest);
-        if (error) return error;
-        put_by_kind(&line);
+    Slice data = slice_of(message->deleted_at ? "" : message->data_json);
+    Error error = pi_members(data, NAMES, 1, &line.message_rest, &line.rest);
+    if (!error) {
+        if (message->deleted_at) {
+            put_note(&line, "tine.deleted");
+        } else {
+            put_by_kind(&line);
+        }
         put_rest(out, buffer_slice(&line.rest));
-        buffer_free(&line.rest);
+        fputs("}\n", out);
     }
-    fputs("}\n", out);
-    return ERROR_NONE;
+    buffer_free(&line.rest);
+    return error;
 }
 
 void pi_write_header(FILE *out, const Session *session)

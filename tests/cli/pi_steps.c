@@ -1,0 +1,178 @@
+// Files of pi's, and what the store makes of them.
+
+#include "pi_steps.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pi/pi_export.h"
+
+PiStore *pi_store_open(void)
+{
+    PiStore *store = calloc(1, sizeof(*store));
+    CHECK(store != NULL);
+    CHECK_EQ(tine_open("embedded::memory:", &store->cli.status, &store->cli.tine), 0);
+    store->cli.call.out_status = &store->cli.status;
+    store->counts.cli = &store->cli;
+    return store;
+}
+
+void pi_store_close(PiStore **store)
+{
+    tine_close((*store)->cli.tine);
+    free(*store);
+    *store = NULL;
+}
+
+void pi_bytes(PiStore *store, const char *bytes)
+{
+    size_t size = strlen(bytes);
+    CHECK(store->size + size < sizeof(store->text));
+    memcpy(store->text + store->size, bytes, size + 1);
+    store->size += size;
+}
+
+void pi_line(PiStore *store, const char *format, ...)
+{
+    static char line[64 * 1024];
+    va_list arguments;
+    va_start(arguments, format);
+    CHECK(vsnprintf(line, sizeof(line), format, arguments) < (int)sizeof(line));
+    va_end(arguments);
+    pi_bytes(store, line);
+    pi_bytes(store, "\n");
+}
+
+void pi_begin(PiStore *store, const char *id)
+{
+    store->size = 0;
+    pi_line(store,
+            "{\"type\":\"session\",\"version\":3,\"id\":\"%s\","
+            "\"timestamp\":\"2025-11-20T10:00:00.000Z\",\"cwd\":\"/p\"}",
+            id);
+}
+
+void pi_import_ok(PiStore *store)
+{
+    FILE *file = tmpfile();
+    CHECK(file != NULL);
+    CHECK_EQ(fwrite(store->text, 1, store->size, file), store->size);
+    rewind(file);
+    CHECK_EQ(pi_import(&store->counts, file, "file.jsonl"), EXIT_OK);
+    fclose(file);
+    ListSessionsRequest request = LIST_SESSIONS_REQUEST__INIT;
+    CLEANUP(message_freep) ListSessionsResponse *reply = NULL;
+    request.limit = 1;
+    CHECK_EQ(tine_list_sessions(store->cli.tine, NULL, &request, &reply), 0);
+    CHECK_EQ(reply->n_sessions, 1);
+    snprintf(store->session, sizeof(store->session), "%s", reply->sessions[0]->id);
+}
+
+const char *pi_export_text(PiStore *store)
+{
+    memset(store->exported, 0, sizeof(store->exported));
+    FILE *out = fmemopen(store->exported, sizeof(store->exported), "w");
+    CHECK(out != NULL);
+    CHECK_EQ(pi_export(&store->cli, out, store->session), EXIT_OK);
+    fclose(out);
+    return store->exported;
+}
+
+void pi_export_is_same(PiStore *store)
+{
+    CHECK_STR(pi_export_text(store), store->text);
+}
+
+GetMessageResponse *pi_entry(PiStore *store, const char *id)
+{
+    External external = EXTERNAL__INIT;
+    SessionExternal by = SESSION_EXTERNAL__INIT;
+    GetMessageRequest request = GET_MESSAGE_REQUEST__INIT;
+    GetMessageResponse *reply = NULL;
+    external.source = (char *)(uintptr_t)"pi";
+    external.id = (char *)(uintptr_t)id;
+    by.session_id = store->session;
+    by.external = &external;
+    request.by_case = TINE__V1__GET_MESSAGE_REQUEST__BY_SESSION_EXTERNAL;
+    request.session_external = &by;
+    TineStatus status = {0};
+    TineCallOptions options = {.out_status = &status};
+    int code = tine_get_message(store->cli.tine, &options, &request, &reply);
+    if (code) printf("%s\n", status.message);
+    CHECK_EQ(code, 0);
+    return reply;
+}
+
+void pi_rewind(PiStore *store, const char *id)
+{
+    CLEANUP(message_freep) GetMessageResponse *entry = id ? pi_entry(store, id) : NULL;
+    RewindSessionRequest request = REWIND_SESSION_REQUEST__INIT;
+    CLEANUP(message_freep) RewindSessionResponse *reply = NULL;
+    request.session_id = store->session;
+    if (entry) request.message_id = entry->message->id;
+    CHECK_EQ(tine_rewind_session(store->cli.tine, NULL, &request, &reply), 0);
+}
+
+static const char *role_of(const Message *message)
+{
+    if (message->kind == MESSAGE_KIND_BRANCH_SUMMARY) return "branchSummary";
+    switch (message->role) {
+    case ROLE_USER: return "user";
+    case ROLE_ASSISTANT: return "assistant";
+    case ROLE_TOOL: return "toolResult";
+    case ROLE_SYSTEM: return "system";
+    case ROLE_OTHER: return message->other_role;
+    case ROLE_UNSPECIFIED:
+    default: return "?";
+    }
+}
+
+static void put_settings(FILE *out, const BuildContextResponse *reply)
+{
+    const char *thinking = "off";
+    for (size_t i = 0; i < reply->n_settings; i++) {
+        if (strcmp(reply->settings[i]->subtype, "thinking_level") == 0) {
+            thinking = reply->settings[i]->text;
+        }
+    }
+    fprintf(out, "| %s ", thinking);
+    if (reply->model) {
+        fprintf(out, "%s/%s", reply->model->provider, reply->model->name);
+    } else {
+        fputs("none", out);
+    }
+}
+
+const char *pi_context(PiStore *store)
+{
+    static char text[PI_LINES_BYTES_MAX];
+    FILE *out = fmemopen(text, sizeof(text), "w");
+    BuildContextRequest request = BUILD_CONTEXT_REQUEST__INIT;
+    CLEANUP(message_freep) BuildContextResponse *first = NULL;
+    request.session_id = store->session;
+    request.newest_model = true;
+    request.cursor = (char *)(uintptr_t)"";
+    CLEANUP(message_freep) BuildContextResponse *page = NULL;
+    do {
+        BuildContextResponse *next = NULL;
+        CHECK_EQ(tine_build_context(store->cli.tine, NULL, &request, &next), 0);
+        if (first) {
+            message_freep(&page);
+            page = next;
+        } else {
+            first = next;
+        }
+        if (next == first && next->marker) {
+            fprintf(out, "compactionSummary:%s=%s,%ld ", next->marker->external->id,
+                    next->marker->marker->summary, (long)next->marker->marker->tokens_before);
+        }
+        for (size_t i = 0; i < next->n_messages; i++) {
+            fprintf(out, "%s:%s ", role_of(next->messages[i]), next->messages[i]->external->id);
+        }
+        request.cursor = next->next_cursor;
+    } while (*request.cursor);
+    put_settings(out, first);
+    fclose(out);
+    return text;
+}
