@@ -104,6 +104,44 @@ GetMessageResponse *pi_entry(PiStore *store, const char *id)
     return reply;
 }
 
+GetSessionResponse *pi_session(PiStore *store)
+{
+    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
+    GetSessionResponse *reply = NULL;
+    request.session_id = store->session;
+    CHECK_EQ(tine_get_session(store->cli.tine, NULL, &request, &reply), 0);
+    return reply;
+}
+
+void pi_append_text(PiStore *store, const char *text)
+{
+    Text content = TEXT__INIT;
+    Part part = PART__INIT, *parts[] = {&part};
+    NewMessage message = NEW_MESSAGE__INIT;
+    AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
+    CLEANUP(message_freep) AppendMessageResponse *reply = NULL;
+    content.text = (char *)(uintptr_t)text;
+    part.kind_case = PART__KIND_TEXT;
+    part.text = &content;
+    message.role = ROLE_USER;
+    message.parts = parts;
+    message.n_parts = 1;
+    request.session_id = store->session;
+    request.message = &message;
+    CHECK_EQ(tine_append_message(store->cli.tine, NULL, &request, &reply), 0);
+}
+
+void pi_fork(PiStore *store)
+{
+    ForkSessionRequest request = FORK_SESSION_REQUEST__INIT;
+    CLEANUP(message_freep) ForkSessionResponse *reply = NULL;
+    request.session_id = store->session;
+    request.fork_point_case = TINE__V1__FORK_SESSION_REQUEST__FORK_POINT_AT_HEAD;
+    request.at_head = true;
+    CHECK_EQ(tine_fork_session(store->cli.tine, NULL, &request, &reply), 0);
+    snprintf(store->session, sizeof(store->session), "%s", reply->session->id);
+}
+
 void pi_rewind(PiStore *store, const char *id)
 {
     CLEANUP(message_freep) GetMessageResponse *entry = id ? pi_entry(store, id) : NULL;

@@ -39,6 +39,14 @@ const char *pi_export_text(PiStore *store);
 // An entry by its id in the file. Owned: message_freep.
 GetMessageResponse *pi_entry(PiStore *store, const char *id);
 
+GetSessionResponse *pi_session(PiStore *store);
+
+// A user's message at the head, as our own clients append it.
+void pi_append_text(PiStore *store, const char *text);
+
+// Goes on with a fork at the head.
+void pi_fork(PiStore *store);
+
 // What BuildContext gives, in one line: "user:a1 assistant:b2 | thinking=off model=none summary=…".
 // Entries are called by their ids in the file.
 const char *pi_context(PiStore *store);

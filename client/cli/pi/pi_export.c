@@ -227,6 +227,7 @@ static int choose_originals(Export *export, bool is_pi)
         if (!code) count += export->originals->n_originals;
     } while (!code && *export->originals->next_cursor);
     message_freep(&export->originals);
+    export->originals = NULL;
     export->uses_originals = count == export->session->next_sequence;
     return code;
 }
