@@ -6,10 +6,9 @@
 #include "pi_steps.h"
 #include "shell.h"
 
-// A line of each type, with fields that we do not know at every level.
-static void every_type(PiStore *store)
+// Turns, with fields that we do not know at every level.
+static void turns(PiStore *store)
 {
-    pi_begin(store, "every-type");
     pi_line(store, "%s",
             "{\"type\":\"model_change\",\"id\":\"m0\",\"parentId\":null,\"timestamp\":"
             "\"2025-11-20T10:00:01.000Z\",\"provider\":\"anthropic\",\"modelId\":\"claude\"}");
@@ -18,8 +17,8 @@ static void every_type(PiStore *store)
             "\"2025-11-20T10:00:02.000Z\",\"thinkingLevel\":\"high\"}");
     pi_line(store, "%s",
             "{\"type\":\"message\",\"id\":\"u1\",\"parentId\":\"t0\",\"timestamp\":"
-            "\"2025-11-20T10:00:03.500Z\",\"message\":{\"role\":\"user\",\"content\":\"hello \\u00e9"
-            "\",\"timestamp\":1763632803123},\"extra\":[1,2]}");
+            "\"2025-11-20T10:00:03.500Z\",\"message\":{\"role\":\"user\",\"content\":"
+            "\"hello \\u00e9\",\"timestamp\":1763632803123},\"extra\":[1,2]}");
     pi_line(store, "%s",
             "{\"type\":\"message\",\"id\":\"a1\",\"parentId\":\"u1\",\"timestamp\":"
             "\"2025-11-20T10:00:05.000Z\",\"message\":{\"role\":\"assistant\",\"content\":["
@@ -37,7 +36,8 @@ static void every_type(PiStore *store)
             "{\"type\":\"message\",\"id\":\"r1\",\"parentId\":\"a1\",\"timestamp\":"
             "\"2025-11-20T10:00:06.000Z\",\"message\":{\"role\":\"toolResult\",\"toolCallId\":"
             "\"call|1\",\"toolName\":\"bash\",\"content\":[{\"type\":\"text\",\"text\":\"a.txt\"}],"
-            "\"details\":{\"fullOutputPath\":\"/x\"},\"isError\":true,\"timestamp\":1763632806000}}");
+            "\"details\":{\"fullOutputPath\":\"/x\"},\"isError\":true,"
+            "\"timestamp\":1763632806000}}");
     pi_line(store, "%s",
             "{\"type\":\"message\",\"id\":\"r2\",\"parentId\":\"r1\",\"timestamp\":"
             "\"2025-11-20T10:00:06.000Z\",\"message\":{\"role\":\"toolResult\",\"toolCallId\":"
@@ -54,6 +54,13 @@ static void every_type(PiStore *store)
             "\"2025-11-20T10:00:08.000Z\",\"message\":{\"role\":\"assistant\",\"content\":[],"
             "\"api\":\"x\",\"provider\":\"anthropic\",\"model\":\"claude-4\",\"stopReason\":"
             "\"aborted\",\"timestamp\":1763632808000,\"errorMessage\":\"stopped\"}}");
+}
+
+// A line of each type.
+static void every_type(PiStore *store)
+{
+    pi_begin(store, "every-type");
+    turns(store);
     pi_line(store, "%s",
             "{\"type\":\"custom\",\"customType\":\"todo\",\"data\":{\"a\":null},\"id\":\"c1\","
             "\"parentId\":\"a2\",\"timestamp\":\"2025-11-20T10:00:09.000Z\"}");
@@ -344,9 +351,10 @@ TEST(pi_strange_values_are_kept)
     deep[6000] = '\0';
     pi_begin(store, "strange");
     pi_line(store,
-            "{\"type\":\"message\",\"id\":\"1\",\"parentId\":0,\"timestamp\":\"never\",\"message\":"
-            "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\\u0000b\\ud800c\xff\"},"
-            "{\"type\":\"image\",\"data\":\"no base64\",\"mimeType\":\"x\"},7,{\"type\":\"odd\"}]}}");
+            "{\"type\":\"message\",\"id\":\"1\",\"parentId\":0,\"timestamp\":\"never\","
+            "\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
+            "\"a\\u0000b\\ud800c\xff\"},{\"type\":\"image\",\"data\":\"no base64\","
+            "\"mimeType\":\"x\"},7,{\"type\":\"odd\"}]}}");
     pi_line(store,
             "{\"type\":\"message\",\"id\":\"2\",\"parentId\":\"1\",\"message\":{\"role\":"
             "\"assistant\",\"content\":[{\"type\":\"toolCall\",\"id\":\"c\",\"name\":\"n\","

@@ -20,7 +20,7 @@
 #include "progress.h"
 
 enum {
-    BATCH_COUNT_MAX = 64,
+    BATCH_COUNT_MAX = 256,
     BATCH_LINE_BYTES_MAX = 1024 * 1024, // or one entry that is larger
     BATCH_ARENA_BYTES = 512 * 1024 * 1024,
 };
@@ -61,7 +61,7 @@ static int fail_call(const PiRun *run, uint32_t entry)
     const TineStatus *status = &run->import->cli->status;
     int code = entry == PI_NONE
                    ? cli_say(EXIT_FAILED, "%s: %s", run->name, status->message)
-                   : cli_say(EXIT_FAILED, "%s: line %u: %s", run->name,
+                   : cli_say(EXIT_FAILED, "%s: line %u or soon after: %s", run->name,
                              run->file.entries[entry].line, status->message);
     return exit_code_of(status->code) == EXIT_UNAVAILABLE ? EXIT_UNAVAILABLE : code;
 }
@@ -79,23 +79,28 @@ static void say_problems(const PiRun *run)
     }
 }
 
-static Error append_batch(PiRun *run, uint32_t *out_failed)
+// The whole batch or nothing of it; its first entry hangs below its own parent, each other one
+// below the one before it.
+static int append_batch(PiRun *run)
 {
     Cli *cli = run->import->cli;
-    for (size_t i = 0; i < run->count; i++) {
-        PiEntry *entry = &run->file.entries[run->batch[i]];
-        AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
-        CLEANUP(message_freep) AppendMessageResponse *reply = NULL;
-        request.session_id = run->session;
-        request.message = run->messages[i];
-        request.parent_case = APPEND_MESSAGE_REQUEST__PARENT_PARENT_ID;
-        if (entry->parent != PI_NONE) request.parent_id = run->file.entries[entry->parent].store_id;
-        *out_failed = run->batch[i];
-        if (tine_append_message(cli->tine, &cli->call, &request, &reply)) return ERROR_UNAVAILABLE;
-        snprintf(entry->store_id, sizeof(entry->store_id), "%s", reply->receipt->id);
-        snprintf(run->last, sizeof(run->last), "%s", reply->receipt->id);
+    PiEntry *entries = run->file.entries;
+    AppendExchangeRequest request = APPEND_EXCHANGE_REQUEST__INIT;
+    CLEANUP(message_freep) AppendExchangeResponse *reply = NULL;
+    uint32_t parent = entries[run->batch[0]].parent;
+    request.session_id = run->session;
+    request.messages = run->messages;
+    request.n_messages = run->count;
+    request.parent_case = APPEND_EXCHANGE_REQUEST__PARENT_PARENT_ID;
+    if (parent != PI_NONE) request.parent_id = entries[parent].store_id;
+    if (tine_append_exchange(cli->tine, &cli->call, &request, &reply)) {
+        return fail_call(run, run->batch[0]);
     }
-    return ERROR_NONE;
+    for (size_t i = 0; i < run->count && i < reply->n_receipts; i++) {
+        snprintf(entries[run->batch[i]].store_id, PI_STORE_ID_BYTES, "%s", reply->receipts[i]->id);
+    }
+    snprintf(run->last, sizeof(run->last), "%s", entries[run->batch[run->count - 1]].store_id);
+    return EXIT_OK;
 }
 
 static int put_original(PiRun *run, uint32_t entry)
@@ -112,8 +117,7 @@ static int put_original(PiRun *run, uint32_t entry)
 
 static int flush(PiRun *run)
 {
-    uint32_t failed = PI_NONE;
-    int code = append_batch(run, &failed) ? fail_call(run, failed) : EXIT_OK;
+    int code = run->count > 0 ? append_batch(run) : EXIT_OK;
     for (size_t i = 0; i < run->count && !code; i++) code = put_original(run, run->batch[i]);
     if (code) return code;
     run->appended += run->count;
