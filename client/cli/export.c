@@ -69,6 +69,26 @@ static int write_entries(Cli *cli, FILE *out, char *id)
     return check_output(out);
 }
 
+static int write_calls(Cli *cli, FILE *out, char *id)
+{
+    ListCallsRequest request = LIST_CALLS_REQUEST__INIT;
+    CLEANUP(message_freep) ListCallsResponse *reply = NULL;
+    request.session_id = id;
+    do {
+        ListCallsResponse *next = NULL;
+        if (tine_list_calls(cli->tine, &cli->call, &request, &next)) {
+            return cli_fail(cli, &cli->status);
+        }
+        message_freep(&reply);
+        reply = next;
+        for (size_t i = 0; i < reply->n_calls; i++) {
+            write_line(out, "call", &reply->calls[i]->base);
+        }
+        request.cursor = reply->next_cursor;
+    } while (*request.cursor && !ferror(out));
+    return check_output(out);
+}
+
 static int write_memories(Cli *cli, FILE *out, char *id)
 {
     ListSessionMemoriesRequest request = LIST_SESSION_MEMORIES_REQUEST__INIT;
@@ -122,6 +142,7 @@ int export_session(Cli *cli, FILE *out, const char *id)
     }
     write_line(out, "session", &reply->session->base);
     int code = is_orphan(cli, reply->session) ? write_inherited(cli, out, reply->session) : EXIT_OK;
+    if (!code) code = write_calls(cli, out, reply->session->id);
     if (!code) code = write_entries(cli, out, reply->session->id);
     if (!code) code = write_memories(cli, out, reply->session->id);
     if (!code) code = write_todos(cli, out, reply->session->id);

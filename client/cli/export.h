@@ -3,6 +3,7 @@
 // The first line is {"tine_export": 1}. Then, session by session, parents before children:
 //
 //     {"session": {…}}   as GetSession has it
+//     {"call": {…}}      each call of its ledger
 //     {"entry": {…}}     each entry of its log, all branches, in order; deleted ones too
 //     {"memory": {…}}    each fact that is not forgotten
 //     {"todos": {…}}     its task list, if it has one

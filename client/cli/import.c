@@ -46,8 +46,16 @@ static int take_todos(Import *import, ProtobufCMessage *record)
     return code;
 }
 
+static int take_call(Import *import, ProtobufCMessage *record)
+{
+    int code = import_call(import, (const CallRecord *)record);
+    protobuf_c_message_free_unpacked(record, NULL);
+    return code;
+}
+
 static const LineKind KINDS[] = {
     {"session", &tine__v1__session__descriptor, take_session},
+    {"call", &tine__v1__call__descriptor, take_call},
     {"entry", &tine__v1__message__descriptor, take_entry},
     {"memory", &tine__v1__memory__descriptor, take_memory},
     {"todos", &tine__v1__todos__descriptor, take_todos},

@@ -86,6 +86,7 @@ static int append(Import *import, Message *message, External *external)
     if (code) return code;
     CLEANUP(message_freep) NewMessage *new = new_message_of(message, external);
     if (!new || !map_field(import, &new->target_id) || !map_field(import, &new->reply_to_id) ||
+        !map_field(import, &new->call_id) ||
         (new->marker && !map_field(import, &new->marker->before_message_id))) {
         return cli_say(EXIT_FAILED, "out of memory");
     }
