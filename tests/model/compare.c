@@ -331,6 +331,19 @@ static void compare_memories(Run *run, ModelSession *session)
     check_memories(run, session, (Memory **)pages.records, pages.count);
 }
 
+static void compare_calls(Run *run, ModelSession *session)
+{
+    ListCallsRequest request = LIST_CALLS_REQUEST__INIT;
+    request.session_id = session->id;
+    request.newest_first = run_chance(run, 50);
+    Pages pages = compare_read_pages(run, RUN_LIST_CALLS, &request.base, session->call_count);
+    RUN_CHECK(run, pages.count == session->call_count);
+    for (size_t i = 0; i < pages.count; i++) {
+        size_t index = request.newest_first ? pages.count - 1 - i : i;
+        run_compare(run, "call", pages.records[i], &session->calls[index]->base);
+    }
+}
+
 static void compare_todos(Run *run, ModelSession *session)
 {
     GetSessionTodosRequest request = GET_SESSION_TODOS_REQUEST__INIT;
@@ -361,6 +374,7 @@ void compare_session(Run *run, ModelSession *session, bool is_full)
     static void (*const PARTS[])(Run *, ModelSession *) = {
         compare_history, compare_direct,  compare_log,      compare_window,
         compare_markers, compare_context, compare_memories, compare_todos,
+        compare_calls,
     };
     compare_record(run, session);
     for (size_t i = 0; i < sizeof(PARTS) / sizeof(*PARTS); i++) {

@@ -26,6 +26,9 @@ static void session_free(ModelSession *session)
     for (size_t i = 0; i < session->memory_count; i++) {
         tine__v1__memory__free_unpacked(session->memories[i], NULL);
     }
+    for (size_t i = 0; i < session->call_count; i++)
+        tine__v1__call__free_unpacked(session->calls[i], NULL);
+    free(session->calls);
     tine__v1__session__free_unpacked(session->record, NULL);
     tine__v1__todos__free_unpacked(session->todos, NULL);
     free(session->entries);

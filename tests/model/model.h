@@ -58,6 +58,8 @@ struct ModelSession {
     size_t read_count;
     Memory **memories; // owned; forgotten ones too
     size_t memory_count;
+    CallRecord **calls; // owned; in the order of their ids
+    size_t call_count;
     Todos *todos; // owned; NULL: none
     uint64_t last_event_sequence;
     bool is_touched;          // since the last comparison
@@ -109,6 +111,7 @@ size_t model_purge(Model *model, ModelSession *session);
 typedef struct ModelTexts {
     char first[300], user[200], agent[200];
     Totals own_totals;
+    LastCall last_call;
 } ModelTexts;
 
 Session model_session_view(ModelSession *session, int64_t now_ms, bool is_brief, ModelTexts *texts);

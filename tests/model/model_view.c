@@ -84,6 +84,19 @@ SessionStatus model_status(const ModelSession *session, int64_t now_ms)
     return is_over ? SESSION_STATUS_IDLE : record->status;
 }
 
+static LastCall *last_call(const ModelSession *session, LastCall *out)
+{
+    if (session->call_count == 0) return NULL;
+    const CallRecord *call = session->calls[session->call_count - 1];
+    *out = (LastCall)TINE__V1__LAST_CALL__INIT;
+    out->id = call->id;
+    out->request_id = call->request_id;
+    out->model = call->resolved ? call->resolved : call->requested;
+    out->cost_nano_usd = call->usage ? call->usage->cost_nano_usd : 0;
+    out->created_at = call->created_at;
+    return out;
+}
+
 Session model_session_view(ModelSession *session, int64_t now_ms, bool is_brief, ModelTexts *texts)
 {
     Session view = *session->record;
@@ -105,6 +118,8 @@ Session model_session_view(ModelSession *session, int64_t now_ms, bool is_brief,
         if (entry->has_usage) totals_plus(&texts->own_totals, &entry->usage);
     }
     view.own_totals = &texts->own_totals;
+    view.call_count = session->call_count;
+    view.last_call = last_call(session, &texts->last_call);
     model_first_preview(session, texts->first);
     last_preview(session, ROLE_USER, texts->user);
     last_preview(session, ROLE_ASSISTANT, texts->agent);

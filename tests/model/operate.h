@@ -56,6 +56,8 @@ void operate_get_message(Run *run);
 
 void operate_remember(Run *run);
 void operate_forget(Run *run);
+void operate_record_call(Run *run);
+void operate_delete_call(Run *run);
 void operate_replace_todos(Run *run);
 void operate_publish_event(Run *run);
 void operate_read_in_vain(Run *run);

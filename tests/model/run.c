@@ -257,7 +257,8 @@ static ProtobufCMessage *record_of(ProtobufCMessage *response)
 {
     const ProtobufCFieldDescriptor *field = &response->descriptor->fields[0];
     if (field->type != PROTOBUF_C_TYPE_MESSAGE || field->label == PROTOBUF_C_LABEL_REPEATED ||
-        field->descriptor == &receipt__descriptor) {
+        field->descriptor == &receipt__descriptor ||
+        field->descriptor == &call_receipt__descriptor) {
         return NULL;
     }
     return *(ProtobufCMessage **)(void *)((uint8_t *)response + field->offset);

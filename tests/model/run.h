@@ -44,6 +44,9 @@
     X(PURGE_MESSAGE, purge_message, PurgeMessage, true)                                            \
     X(LIST_MESSAGES, list_messages, ListMessages, false)                                           \
     X(BUILD_CONTEXT, build_context, BuildContext, false)                                           \
+    X(RECORD_CALL, record_call, RecordCall, true)                                                  \
+    X(LIST_CALLS, list_calls, ListCalls, false)                                                    \
+    X(DELETE_CALL, delete_call, DeleteCall, true)                                                  \
     X(LIST_EVENTS, list_events, ListEvents, false)                                                 \
     X(PUBLISH_EVENT, publish_event, PublishEvent, true)                                            \
     X(STATS, stats, Stats, false)
@@ -53,7 +56,8 @@
     X(SESSION_NOT_FOUND) X(MESSAGE_NOT_FOUND) X(MEMORY_NOT_FOUND) X(SESSION_DELETED)               \
     X(SESSION_ARCHIVED) X(FORKS_EXIST) X(FORK_CHAIN_TOO_DEEP) X(SLUG_TAKEN) X(EXTERNAL_TAKEN)      \
     X(HEAD_MOVED) X(OPERATION_ID_REUSED) X(INVALID_ARGUMENT) X(INVALID_PART) X(UNKNOWN_PART_KIND)  \
-    X(NOT_IN_TREE) X(INVALID_UTF8) X(INVALID_JSON) X(TOO_LONG) X(EVENTS_GONE) X(STORE_CHANGED)
+    X(NOT_IN_TREE) X(INVALID_UTF8) X(INVALID_JSON) X(TOO_LONG) X(EVENTS_GONE) X(STORE_CHANGED)  \
+    X(CALL_NOT_FOUND)
 // clang-format on
 
 typedef enum RunMethod {
@@ -63,7 +67,7 @@ typedef enum RunMethod {
         RUN_METHOD_COUNT,
 } RunMethod;
 
-enum { REASON_COUNT_MAX = 20 };
+enum { REASON_COUNT_MAX = 21 };
 
 // An event that the store must have written since the last comparison.
 typedef struct ExpectedEvent {

@@ -30,6 +30,8 @@ static const Operation OPERATIONS[] = {
     {"propagate totals", operate_propagate_totals, 15},
     {"remember", operate_remember, 15},
     {"forget", operate_forget, 12},
+    {"record a call", operate_record_call, 20},
+    {"delete a call", operate_delete_call, 10},
     {"replace todos", operate_replace_todos, 12},
     {"publish an event", operate_publish_event, 15},
     {"replay", run_replay, 15},
