@@ -1,9 +1,11 @@
 // tine cost: what was spent. Every number is a sum of what is recorded once, with the message that
 // spent it: forks read their ancestors' messages but never own them, so nothing is counted twice.
+// With --calls it is the ledger that is summed, by the store.
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli.h"
 #include "format.h"
@@ -11,7 +13,8 @@
 #include "sessions.h"
 #include "table.h"
 
-typedef enum CostBy { BY_SESSION, BY_PROJECT, BY_MODEL } CostBy;
+// The last two are of the ledger alone.
+typedef enum CostBy { BY_SESSION, BY_PROJECT, BY_MODEL, BY_TREE, BY_DAY } CostBy;
 
 typedef struct CostRow {
     char *key; // owned: a project, or a model
@@ -61,9 +64,8 @@ static void print_row(Cost *cost, const char *id, const char *name, const Totals
                       const Totals *rolled_up)
 {
     if (cost->cli->is_json) {
-        printf("{\"%s\":", cost->by == BY_PROJECT ? "project_dir"
-                           : cost->by == BY_MODEL ? "model"
-                                                  : "session_id");
+        static const char *const NAMES[] = {"session_id", "project_dir", "model", "root_id", "day"};
+        printf("{\"%s\":", NAMES[cost->by]);
         json_write_text(stdout, slice_of(cost->by == BY_SESSION ? id : name));
         printf(",");
         print_json_totals("own", own);
@@ -200,6 +202,82 @@ static int sum_all(Cost *cost)
     return sessions_each(cost->cli, &request, on_session, cost);
 }
 
+static void group_text(CostBy by, const CostSum *sum, char *out, size_t out_bytes_max)
+{
+    time_t day = (time_t)(sum->day_at / 1000);
+    struct tm parts;
+    switch (by) {
+    case BY_PROJECT: snprintf(out, out_bytes_max, "%s", sum->project_dir); break;
+    case BY_MODEL:
+        snprintf(out, out_bytes_max, "%s/%s", sum->model->provider, sum->model->name);
+        break;
+    case BY_DAY:
+        if (!gmtime_r(&day, &parts) || !strftime(out, out_bytes_max, "%Y-%m-%d", &parts)) *out = 0;
+        break;
+    case BY_SESSION:
+    case BY_TREE:
+    default: snprintf(out, out_bytes_max, "%s", sum->session_id); break;
+    }
+}
+
+// The rows of a group, one of each page, add up.
+static int add_sums(Cost *cost, const SummarizeCostResponse *page)
+{
+    for (size_t i = 0; i < page->n_rows; i++) {
+        char text[PATH_MAX + 1];
+        group_text(cost->by, page->rows[i], text, sizeof(text));
+        CostRow *row = row_of(cost, text);
+        if (!row) return cli_say(EXIT_FAILED, "out of memory");
+        totals_add(&row->own, page->rows[i]->totals);
+        totals_add(&cost->own, page->rows[i]->totals);
+    }
+    return EXIT_OK;
+}
+
+static int sum_calls(Cost *cost, const char *session)
+{
+    static const CostGroup GROUPS[] = {COST_GROUP_SESSION, COST_GROUP_PROJECT, COST_GROUP_MODEL,
+                                       COST_GROUP_TREE, COST_GROUP_DAY};
+    Cli *cli = cost->cli;
+    char directory[PATH_MAX];
+    SessionName name;
+    SummarizeCostRequest request = SUMMARIZE_COST_REQUEST__INIT;
+    request.by = GROUPS[cost->by];
+    if (session) {
+        int code = cli_find_session(cli, session, &name);
+        if (code) return code;
+        request.session_id = name.id;
+        request.with_descendants = true;
+    }
+    const char *project = option_text(cli, "project");
+    if (project) request.project_dir = project_path(project, directory);
+    CLEANUP(message_freep) SummarizeCostResponse *reply = NULL;
+    do {
+        SummarizeCostResponse *next = NULL;
+        if (tine_summarize_cost(cli->tine, &cli->call, &request, &next)) {
+            return cli_fail(cli, &cli->status);
+        }
+        message_freep(&reply);
+        reply = next;
+        int code = add_sums(cost, reply);
+        if (code) return code;
+        request.cursor = reply->next_cursor;
+    } while (*request.cursor);
+    return EXIT_OK;
+}
+
+static void print_calls(Cost *cost)
+{
+    bool is_id = cost->by == BY_SESSION;
+    for (size_t i = 0; i < cost->count; i++) {
+        const CostRow *row = &cost->rows[i];
+        print_row(cost, is_id ? row->key : "", is_id ? "" : row->key, &row->own, NULL);
+    }
+    if (cost->cli->is_terminal && !cost->cli->is_json) {
+        print_row(cost, "", "all of these", &cost->own, NULL);
+    }
+}
+
 static void print_rows(Cost *cost)
 {
     for (size_t i = 0; i < cost->count; i++) {
@@ -214,12 +292,16 @@ static void print_rows(Cost *cost)
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {
-    static const char *const BY[] = {"session", "project", "model", NULL};
+    static const char *const BY[] = {"session", "project", "model", "tree", "day", NULL};
     int by = BY_SESSION;
+    bool is_of_calls = option_is_given(cli, "calls");
     Tine *tine;
     int code = option_choice(cli, "by", BY, &by);
     if (!code && argument_count && by == BY_PROJECT) {
         code = cli_usage(cli, "a session or --by project, not both");
+    }
+    if (!code && !is_of_calls && by > BY_MODEL) {
+        code = cli_usage(cli, "--by %s is of --calls", BY[by]);
     }
     if (!code) code = cli_connect(cli, &tine);
     if (code) return code;
@@ -229,8 +311,13 @@ static int run(Cli *cli, int argument_count, char **arguments)
                  .rolled_up = TOTALS__INIT};
     cli_page(cli);
     cost.table = cli->is_json ? NULL : table_open(cli, COLUMNS);
-    code = argument_count ? sum_one(&cost, arguments[0]) : sum_all(&cost);
-    if (!code) print_rows(&cost);
+    if (is_of_calls) {
+        code = sum_calls(&cost, argument_count ? arguments[0] : NULL);
+        if (!code) print_calls(&cost);
+    } else {
+        code = argument_count ? sum_one(&cost, arguments[0]) : sum_all(&cost);
+        if (!code) print_rows(&cost);
+    }
     table_closep(&cost.table);
     for (size_t i = 0; i < cost.count; i++) free(cost.rows[i].key);
     free(cost.rows);
@@ -238,7 +325,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"by", 'b', "WHAT", "session, project or model; session"},
+    {"by", 'b', "WHAT", "session, project or model, with --calls tree or day, too; session"},
+    {"calls", 0, NULL, "sum the calls that were recorded, not the messages"},
     {"project", 'p', "DIR", "of this project only"},
     {NULL, 0, NULL, NULL},
 };
@@ -252,9 +340,12 @@ const Command command_cost = {
                "--propagate or UpdateSessionTotals: its descendants' too, if they were told to.\n"
                "Of a project it is that of the sessions without a parent. Deleted sessions, and\n"
                "messages of branches that were left, count: they were paid for. --json gives a\n"
-               "line for each.",
+               "line for each.\n"
+               "--calls sums the ledger of requests to models' providers instead, of a session\n"
+               "with its descendants.",
     .options = OPTIONS,
     .examples = {"tine cost @last", "tine cost --by model --project .",
+                 "tine cost --calls --by day",
                  "tine cost --by project --json | jq .own.cost_nano_usd"},
     .argument_count_max = 1,
     .run = run,
