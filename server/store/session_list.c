@@ -129,7 +129,7 @@ static Error source_next(Txn *txn, Source *source, bool *out_found, Ulid *out)
 // What the filters look at, as slices of the stored bytes.
 typedef struct View {
     Slice settings, head;
-    int64_t kind, deleted_at, status, status_until, last_active_at;
+    int64_t kind, deleted_at, archived_at, status, status_until, last_active_at;
     Slice parent, slug, title, project_dir, account, project, workspace, role_name;
     Slice external_source, external_id, first_preview;
 } View;
@@ -139,6 +139,7 @@ static void view_field(View *view, const WireField *field)
     switch (field->number) {
     case SESSION_FIELD_NUMBER_KIND: view->kind = (int64_t)field->value; break;
     case SESSION_FIELD_NUMBER_DELETED_AT: view->deleted_at = (int64_t)field->value; break;
+    case SESSION_FIELD_NUMBER_ARCHIVED_AT: view->archived_at = (int64_t)field->value; break;
     case SESSION_FIELD_NUMBER_PARENT_ID: view->parent = field->bytes; break;
     case SESSION_FIELD_NUMBER_SLUG: view->slug = field->bytes; break;
     case SESSION_FIELD_NUMBER_TITLE: view->title = field->bytes; break;
@@ -251,6 +252,9 @@ static bool view_matches(const View *view, const SessionQuery *query, int64_t no
         is_deleted) {
         return false;
     }
+    bool is_archived = view->archived_at != 0;
+    if (query->archived == ARCHIVED_FILTER_ONLY && !is_archived) return false;
+    if (query->archived == ARCHIVED_FILTER_EXCLUDE && is_archived) return false;
     if (query->kind != SESSION_KIND_UNSPECIFIED && view->kind != (int64_t)query->kind) return false;
     if (query->status != SESSION_STATUS_UNSPECIFIED &&
         session_status_now((SessionStatus)view->status, view->status_until, now_ms) !=

@@ -14,6 +14,7 @@ typedef struct SessionQuery {
     SessionStatus status;
     Ulid parent; // zero: all
     DeletedFilter deleted;
+    ArchivedFilter archived;
     int64_t active_since;
     Slice folded_query;   // empty: all
     Ulid id_low, id_high; // both ends included

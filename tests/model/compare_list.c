@@ -55,6 +55,9 @@ static bool listing_shows(const Run *run, const ListSessionsRequest *request,
     bool hides_deleted = request->deleted == DELETED_FILTER_UNSPECIFIED ||
                          request->deleted == DELETED_FILTER_EXCLUDE;
     if (hides_deleted && is_deleted) return false;
+    bool is_archived = record->archived_at != 0;
+    if (request->archived == ARCHIVED_FILTER_ONLY && !is_archived) return false;
+    if (request->archived == ARCHIVED_FILTER_EXCLUDE && is_archived) return false;
     if (request->kind && request->kind != record->kind) return false;
     if (request->status && request->status != model_status(session, run->now_ms)) return false;
     if (model_last_active_at(session) < request->active_since) return false;
@@ -93,6 +96,7 @@ static void random_filters(Run *run, ListSessionsRequest *request, const Session
     if (run_chance(run, 15)) request->role_name = like->role_name;
     if (run_chance(run, 10) && like->external) request->external_source = like->external->source;
     if (run_chance(run, 50)) request->deleted = (DeletedFilter)run_below(run, 4);
+    if (run_chance(run, 20)) request->archived = (ArchivedFilter)run_below(run, 4);
     if (run_chance(run, 20)) request->query = text_of(CONTENT_PICK(run, QUERIES));
 }
 

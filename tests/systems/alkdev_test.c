@@ -223,6 +223,27 @@ TEST(alkdev_every_indexed_column_is_a_filter)
     CHECK_EQ(count_of(f, (ListSessionsRequest){.status = SESSION_STATUS_IDLE}), 3);
 }
 
+TEST(alkdev_active_sessions_are_those_not_archived)
+{
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    const char *idle = session_ok(f), *busy = session_ok(f), *archived = session_ok(f);
+    update_ok(f, busy, SESSION_FIELD_STATUS, (UpdateSessionRequest){.status = SESSION_STATUS_BUSY});
+    archive_ok(f, archived, true);
+    ListSessionsRequest request = {.archived = ARCHIVED_FILTER_EXCLUDE};
+    ListSessionsResponse *active = CALL_OK(f, list_sessions, ListSessions, request);
+    CHECK_EQ(active->n_sessions, 2);
+    CHECK_STR(active->sessions[0]->id, busy);
+    CHECK_STR(active->sessions[1]->id, idle);
+    request.archived = ARCHIVED_FILTER_ONLY;
+    CHECK_STR(CALL_OK(f, list_sessions, ListSessions, request)->sessions[0]->id, archived);
+    CHECK_EQ(count_of(f, request), 1);
+    request.archived = ARCHIVED_FILTER_INCLUDE;
+    CHECK_EQ(count_of(f, request), 3);
+    CHECK_EQ(count_of(f, (ListSessionsRequest){.limit = 10}), 3);
+    request = (ListSessionsRequest){.archived = ARCHIVED_FILTER_EXCLUDE, .limit = 1};
+    CHECK(*CALL_OK(f, list_sessions, ListSessions, request)->next_cursor != '\0');
+}
+
 TEST(alkdev_child_lives_on_when_its_parent_is_purged)
 {
     const char *parent;

@@ -29,6 +29,7 @@ static Error list_query(Call *call, const ListSessionsRequest *request, SessionQ
     query->kind = request->kind;
     query->status = request->status;
     query->deleted = request->deleted;
+    query->archived = request->archived;
     query->active_since = request->active_since;
     if (request->order != SESSION_ORDER_UNSPECIFIED) query->order = request->order;
     Error error = call_optional_id(call, "parent_id", request->parent_id, &query->parent);
