@@ -70,7 +70,7 @@ Totals *content_totals(Run *run)
     return totals;
 }
 
-static Usage *random_usage(Run *run)
+Usage *content_usage(Run *run)
 {
     Usage *usage = RUN_NEW(run, Usage);
     tine__v1__usage__init(usage);
@@ -153,7 +153,7 @@ static ToolResult *random_tool_result(Run *run)
     return result;
 }
 
-static Part *random_part(Run *run)
+Part *content_part(Run *run)
 {
     Part *part = RUN_NEW(run, Part);
     tine__v1__part__init(part);
@@ -240,7 +240,7 @@ NewMessage *content_message(Run *run, MessageKind kind)
     if (run_chance(run, 10)) {
         message->created_at = run->now_ms - (int64_t)run_below(run, 20000000) + 10000000;
     }
-    if (run_chance(run, 30)) message->usage = random_usage(run);
+    if (run_chance(run, 30)) message->usage = content_usage(run);
     bool is_agent = kind == MESSAGE_KIND_CONVERSATION && message->role == ROLE_ASSISTANT;
     if (is_agent ? run_chance(run, 50) : kind == MESSAGE_KIND_SETTING) {
         message->model = content_model(run);
@@ -256,7 +256,7 @@ NewMessage *content_message(Run *run, MessageKind kind)
     message->parts = run_alloc(run, count * sizeof(Part *));
     message->n_parts = count;
     for (size_t i = 0; i < count; i++)
-        message->parts[i] = random_part(run);
+        message->parts[i] = content_part(run);
     return message;
 }
 

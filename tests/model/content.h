@@ -17,6 +17,8 @@ NewMessage *content_message(Run *run, MessageKind kind);
 // Makes a valid message invalid; returns the reason.
 const char *content_break(Run *run, NewMessage *message);
 
+Part *content_part(Run *run);
+Usage *content_usage(Run *run);
 ModelRef *content_model(Run *run);
 Totals *content_totals(Run *run);
 

@@ -54,6 +54,21 @@ void operate_delete_message(Run *run);
 void operate_purge_message(Run *run);
 void operate_get_message(Run *run);
 
+void operate_append_part(Run *run);
+void operate_seal_message(Run *run);
+
+// An entry to change: anyone's. `*out_reason`: why its session refuses that, or why there is none.
+EntryPick pick_victim(Run *run, const char **out_reason);
+
+// The entry as it reads now, to say from it how it must read afterwards.
+Message *operate_read_entry(Run *run, Entry *entry);
+
+// Notes that the entry reads as `now` from here on, and the event of it.
+ExpectedEvent *operate_changed(Run *run, Entry *entry, const Message *now, const char *event_type);
+
+// A receipt of an entry that was there before, without ids of parts and totals.
+void operate_check_receipt(Run *run, const Receipt *actual, const Entry *entry);
+
 void operate_remember(Run *run);
 void operate_forget(Run *run);
 void operate_record_call(Run *run);

@@ -258,8 +258,7 @@ void operate_add_marker(Run *run)
     append_event(run, session, entry, NULL, 0);
 }
 
-// An entry to delete or purge: anyone's.
-static EntryPick pick_victim(Run *run, const char **out_reason)
+EntryPick pick_victim(Run *run, const char **out_reason)
 {
     SessionPick pick = pick_session(run);
     EntryPick victim = pick_entry(run, pick.session);
@@ -271,8 +270,7 @@ static EntryPick pick_victim(Run *run, const char **out_reason)
     return victim;
 }
 
-// The entry as it reads now, to say from it how it must read afterwards.
-static Message *read_entry(Run *run, Entry *entry)
+Message *operate_read_entry(Run *run, Entry *entry)
 {
     GetMessageRequest request = GET_MESSAGE_REQUEST__INIT;
     request.by_case = GET_MESSAGE_REQUEST__BY_MESSAGE_ID;
@@ -283,7 +281,7 @@ static Message *read_entry(Run *run, Entry *entry)
     return response->message;
 }
 
-static void removed(Run *run, Entry *entry, const Message *now, const char *event_type)
+ExpectedEvent *operate_changed(Run *run, Entry *entry, const Message *now, const char *event_type)
 {
     entry->content = content_hash(run, now);
     entry->is_verified = false;
@@ -291,9 +289,10 @@ static void removed(Run *run, Entry *entry, const Message *now, const char *even
     ExpectedEvent *event = run_event(run, owner, owner->id, event_type);
     memcpy(event->message_id, entry->id, ID_BYTES);
     event->role = entry->role;
+    return event;
 }
 
-static void check_receipt(Run *run, const Receipt *actual, const Entry *entry)
+void operate_check_receipt(Run *run, const Receipt *actual, const Entry *entry)
 {
     Receipt expected = RECEIPT__INIT;
     expected.id = text_of(entry->id);
@@ -309,16 +308,16 @@ void operate_delete_message(Run *run)
     DeleteMessageRequest request = DELETE_MESSAGE_REQUEST__INIT;
     const char *reason;
     EntryPick victim = pick_victim(run, &reason);
-    Message *message = *reason ? NULL : read_entry(run, victim.entry);
+    Message *message = *reason ? NULL : operate_read_entry(run, victim.entry);
     request.message_id = text_of(victim.id);
     DeleteMessageResponse *response =
         RUN_CALL(run, DELETE_MESSAGE, DeleteMessage, &request, reason);
     if (!response) return;
     Entry *entry = victim.entry;
-    check_receipt(run, response->receipt, entry);
+    operate_check_receipt(run, response->receipt, entry);
     if (entry->deleted_at) return;
     entry->deleted_at = message->deleted_at = run->now_ms;
-    removed(run, entry, message, "message.deleted");
+    (void)operate_changed(run, entry, message, "message.deleted");
 }
 
 // What of a message is left. The memory is the response's.
@@ -342,12 +341,12 @@ void operate_purge_message(Run *run)
     PurgeMessageRequest request = PURGE_MESSAGE_REQUEST__INIT;
     const char *reason;
     EntryPick victim = pick_victim(run, &reason);
-    Message *message = *reason ? NULL : read_entry(run, victim.entry);
+    Message *message = *reason ? NULL : operate_read_entry(run, victim.entry);
     request.message_id = text_of(victim.id);
     PurgeMessageResponse *response = RUN_CALL(run, PURGE_MESSAGE, PurgeMessage, &request, reason);
     if (!response) return;
     Entry *entry = victim.entry;
-    check_receipt(run, response->receipt, entry);
+    operate_check_receipt(run, response->receipt, entry);
     if (entry->is_purged) return;
     entry->is_purged = true;
     free(entry->text);
@@ -355,7 +354,7 @@ void operate_purge_message(Run *run)
     entry->external_source = NULL;
     Marker marker;
     Message left = emptied(message, &marker);
-    removed(run, entry, &left, "message.purged");
+    (void)operate_changed(run, entry, &left, "message.purged");
 }
 
 void operate_get_message(Run *run)

@@ -42,6 +42,8 @@
     X(REWIND_SESSION, rewind_session, RewindSession, true)                                         \
     X(DELETE_MESSAGE, delete_message, DeleteMessage, true)                                         \
     X(PURGE_MESSAGE, purge_message, PurgeMessage, true)                                            \
+    X(APPEND_PART, append_part, AppendPart, true)                                                  \
+    X(SEAL_MESSAGE, seal_message, SealMessage, true)                                               \
     X(LIST_MESSAGES, list_messages, ListMessages, false)                                           \
     X(BUILD_CONTEXT, build_context, BuildContext, false)                                           \
     X(RECORD_CALL, record_call, RecordCall, true)                                                  \
@@ -57,7 +59,7 @@
     X(SESSION_ARCHIVED) X(FORKS_EXIST) X(FORK_CHAIN_TOO_DEEP) X(SLUG_TAKEN) X(EXTERNAL_TAKEN)      \
     X(HEAD_MOVED) X(OPERATION_ID_REUSED) X(INVALID_ARGUMENT) X(INVALID_PART) X(UNKNOWN_PART_KIND)  \
     X(NOT_IN_TREE) X(INVALID_UTF8) X(INVALID_JSON) X(TOO_LONG) X(EVENTS_GONE) X(STORE_CHANGED)  \
-    X(CALL_NOT_FOUND)
+    X(CALL_NOT_FOUND) X(MESSAGE_SEALED)
 // clang-format on
 
 typedef enum RunMethod {

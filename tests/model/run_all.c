@@ -18,6 +18,8 @@ static const Operation OPERATIONS[] = {
     {"rewind", operate_rewind, 25},
     {"delete a message", operate_delete_message, 25},
     {"purge a message", operate_purge_message, 12},
+    {"append a part", operate_append_part, 40},
+    {"seal a message", operate_seal_message, 15},
     {"get a message", operate_get_message, 10},
     {"create a session", operate_create_session, 18},
     {"fork a session", operate_fork_session, 22},
