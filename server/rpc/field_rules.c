@@ -62,6 +62,7 @@ static const NamedLimit STRING_LIMITS[] = {
 static const NamedLimit COUNT_LIMITS[] = {
     {"NewMessage.parts", PART_COUNT_MAX},
     {"AppendExchangeRequest.messages", EXCHANGE_MESSAGE_COUNT_MAX},
+    {"AppendExchangeRequest.originals", EXCHANGE_MESSAGE_COUNT_MAX},
     {"ToolResult.attachments", ATTACHMENT_COUNT_MAX},
     {"ReplaceSessionTodosRequest.items", TODO_COUNT_MAX},
     {"UpdateSessionRequest.mask", UPDATE_MASK_COUNT_MAX},

@@ -29,6 +29,12 @@ Error original_put(Txn *txn, Ulid message, Slice content, Receipt *out_receipt)
     return record_put(txn, TABLE_ORIGINALS, &key, content);
 }
 
+Error original_put_new(Txn *txn, Ulid session, Ulid message, Slice content)
+{
+    Key key = key_of_ids(session, message);
+    return record_insert(txn, TABLE_ORIGINALS, &key, content);
+}
+
 // Of an Original around so many bytes.
 static size_t record_size(size_t content_size)
 {

@@ -16,12 +16,11 @@
 #include "pi/pi_file.h"
 #include "pi/pi_json.h"
 #include "pi/pi_known.h"
-#include "pi/pi_originals.h"
 #include "progress.h"
 
 enum {
-    BATCH_COUNT_MAX = 256,
-    BATCH_LINE_BYTES_MAX = 1024 * 1024, // or one entry that is larger
+    BATCH_COUNT_MAX = 512,
+    BATCH_LINE_BYTES_MAX = 2 * 1024 * 1024, // or one entry that is larger
     BATCH_ARENA_BYTES = 512 * 1024 * 1024,
 };
 
@@ -34,13 +33,13 @@ typedef struct PiRun {
     const char *name; // of the file
     char session[ID_BYTES];
     bool is_new;
-    PiOriginals *originals;
     atomic_uint_fast64_t bytes_done;
 
     // The batch: entries of the file and what they are for the store.
     Arena arena;
     uint32_t batch[BATCH_COUNT_MAX];
     NewMessage *messages[BATCH_COUNT_MAX];
+    ProtobufCBinaryData originals[BATCH_COUNT_MAX];
     size_t count, line_bytes;
 
     uint64_t appended;
@@ -91,6 +90,8 @@ static int append_batch(PiRun *run)
     request.session_id = run->session;
     request.messages = run->messages;
     request.n_messages = run->count;
+    request.originals = run->originals;
+    request.n_originals = run->count;
     request.parent_case = APPEND_EXCHANGE_REQUEST__PARENT_PARENT_ID;
     if (parent != PI_NONE) request.parent_id = entries[parent].store_id;
     if (tine_append_exchange(cli->tine, &cli->call, &request, &reply)) {
@@ -103,22 +104,25 @@ static int append_batch(PiRun *run)
     return EXIT_OK;
 }
 
+// Of an entry that is there already, without its original or with one that has grown since.
 static int put_original(PiRun *run, uint32_t entry)
 {
-    Buffer bytes = {0};
+    Cli *cli = run->import->cli;
+    CLEANUP(buffer_free) Buffer bytes = {0};
+    PutOriginalRequest request = PUT_ORIGINAL_REQUEST__INIT;
+    CLEANUP(message_freep) PutOriginalResponse *reply = NULL;
     Error error = pi_file_source(&run->file, entry, &bytes);
-    if (error) {
-        buffer_free(&bytes);
-        return fail(run, error, NULL);
-    }
-    pi_originals_put(run->originals, run->file.entries[entry].store_id, &bytes);
-    return EXIT_OK;
+    if (error) return fail(run, error, NULL);
+    request.message_id = run->file.entries[entry].store_id;
+    request.content.data = bytes.bytes + bytes.start;
+    request.content.len = buffer_size(&bytes);
+    int status = tine_put_original(cli->tine, &cli->call, &request, &reply);
+    return status ? fail_call(run, entry) : EXIT_OK;
 }
 
 static int flush(PiRun *run)
 {
     int code = run->count > 0 ? append_batch(run) : EXIT_OK;
-    for (size_t i = 0; i < run->count && !code; i++) code = put_original(run, run->batch[i]);
     if (code) return code;
     run->appended += run->count;
     atomic_fetch_add(&run->import->entries_new, run->count);
@@ -179,17 +183,23 @@ static void resolve_first_kept(PiRun *run, uint32_t entry, const PiReferences *r
     if (id) marker->before_message_id = (char *)(uintptr_t)id;
 }
 
+// Reads an entry with its surroundings: the original is all of them, the entry a part.
 static Error map_entry(PiRun *run, uint32_t entry, NewMessage **out, PiReferences *references)
 {
-    CLEANUP(buffer_free) Buffer line = {0};
-    Error error = pi_file_line(&run->file, entry, &line);
+    CLEANUP(buffer_free) Buffer bytes = {0};
+    Slice original;
+    const PiEntry *read = &run->file.entries[entry];
+    Error error = pi_file_source(&run->file, entry, &bytes);
+    if (!error) error = arena_copy(&run->arena, buffer_slice(&bytes), &original);
     if (error) return error;
-    Slice json;
-    error = arena_copy(&run->arena, buffer_slice(&line), &json);
-    if (error) return error;
-    PiEntrySource source = {.json = json, .time_ms = run->time_ms, .version = run->file.version};
+    size_t before = entry > 0 ? 0 : (size_t)(read->offset - run->file.header_end);
+    PiEntrySource source = {.json = slice(original.bytes + before, read->bytes),
+                            .time_ms = run->time_ms,
+                            .version = run->file.version};
     source.external_id = pi_external_id(&run->arena, &run->file, entry);
     if (!source.external_id) return arena_error(&run->arena);
+    run->originals[run->count].data = (uint8_t *)(uintptr_t)original.bytes;
+    run->originals[run->count].len = original.size;
     return pi_entry_map(&run->arena, &source, out, references);
 }
 
@@ -388,17 +398,10 @@ static void renew_last(PiRun *run)
 
 static int import_opened(PiRun *run)
 {
-    run->originals = pi_originals_begin(run->import->cli->tine);
-    if (!run->originals) return fail(run, ERROR_OUT_OF_MEMORY, NULL);
     int code = find_or_make_session(run);
     if (!code) {
         renew_last(run);
         code = add_all(run);
-    }
-    TineStatus status;
-    if (pi_originals_end(run->originals, &status) && !code) {
-        run->import->cli->status = status;
-        code = fail_call(run, PI_NONE);
     }
     if (!code) code = move_head(run);
     return code ? code : update_session(run);

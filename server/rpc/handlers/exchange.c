@@ -7,6 +7,8 @@
 #include "rpc/call_check.h"
 #include "rpc/handlers/handler.h"
 #include "rpc/message_check.h"
+#include "store/message_append.h"
+#include "store/original.h"
 
 static Error check_places(Call *call, const AppendExchangeRequest *request, Exchange *exchange)
 {
@@ -76,6 +78,21 @@ static Error make_drafts(Call *call, const AppendExchangeRequest *request, Excha
     return ERROR_NONE;
 }
 
+static Error check_originals(Call *call, const AppendExchangeRequest *request)
+{
+    if (request->n_originals == 0) return ERROR_NONE;
+    if (request->replay || request->n_originals != request->n_messages) {
+        return call_fail(call, ERROR_INVALID_ARGUMENT,
+                         "originals: as many as messages, or none; none with replay");
+    }
+    for (size_t i = 0; i < request->n_originals; i++) {
+        if (request->originals[i].len <= ORIGINAL_BYTES_MAX) continue;
+        return call_fail(call, ERROR_TOO_LONG, "originals[%zu]: %zu bytes, the limit is %d", i,
+                         request->originals[i].len, ORIGINAL_BYTES_MAX);
+    }
+    return ERROR_NONE;
+}
+
 Error check_append_exchange(Call *call, AppendExchangeRequest *request)
 {
     Exchange *exchange = arena_new(&call->arena, Exchange);
@@ -92,6 +109,7 @@ Error check_append_exchange(Call *call, AppendExchangeRequest *request)
                          "messages are required; RecordCall records a call alone");
     }
     error = check_messages(call, request);
+    if (!error) error = check_originals(call, request);
     if (!error && request->call) error = new_call_check(call, "call", request->call);
     if (error) return error;
     await_call(request);
@@ -102,6 +120,14 @@ Error check_append_exchange(Call *call, AppendExchangeRequest *request)
 Error handle_append_exchange(Call *call, const AppendExchangeRequest *request,
                              AppendExchangeResponse *response)
 {
-    (void)request; // the drafts hold what is left of it
-    return exchange_append(call->txn, call->prepared, response);
+    const Exchange *exchange = call->prepared; // its drafts hold what is left of the messages
+    Error error = exchange_append(call->txn, exchange, response);
+    for (size_t i = 0; i < request->n_originals && !error; i++) {
+        Slice content = {request->originals[i].data, request->originals[i].len};
+        Ulid message;
+        if (content.size == 0) continue;
+        error = stored_id(call->txn, response->receipts[i]->id, &message);
+        if (!error) error = original_put_new(call->txn, exchange->session, message, content);
+    }
+    return error;
 }

@@ -1,0 +1,201 @@
+// bench_pi: a session file of pi's, imported by the command line's own code into a durable store in
+// this process, beside the same rows put by lmdb.h alone.
+//
+//     bench_pi [--quick] [--only NAME] [--directory DIR]
+//
+// The file has 50 MB (a tenth with --quick): turns of a user, an agent and a tool, the median line
+// 2 KiB, none over 64 KiB, now and then a branch. The peer puts every row that the import left in
+// its store, table by table, into a new file, in as many durable transactions as there would be if
+// 512 entries went into each, as the import has it at best.
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "bench.h"
+#include "pi/pi_import.h"
+
+enum {
+    FILE_BYTES = 50 * 1000 * 1000,
+    QUICK_FACTOR = 10,
+    LINE_BYTES_MAX = 64 * 1024 - 1024,
+    LINE_BYTES_MEDIAN = 2048,
+    ENTRIES_PER_TXN = 512,
+    ROUNDS = 3,
+    TABLE_NAME_BYTES = 64,
+};
+
+static const double TARGET = 0.5;
+
+static size_t write_entry(FILE *file, Random *random, size_t number, size_t parent)
+{
+    static char text[LINE_BYTES_MAX + 1];
+    // Half of the lines are shorter than the median; the others grow to 32 times of it.
+    size_t size = random_below(random, LINE_BYTES_MEDIAN);
+    if (random_below(random, 2)) size = LINE_BYTES_MEDIAN << random_below(random, 3);
+    if (random_below(random, 500) == 0) size = LINE_BYTES_MAX - 2048;
+    memset(text, 'a' + (int)(number % 26), size);
+    text[size] = '\0';
+    char parent_text[16] = "null";
+    if (number > 0) snprintf(parent_text, sizeof(parent_text), "\"%08zx\"", parent);
+    static const char *const MESSAGES[] = {
+        "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],\"timestamp\":%zu}",
+        "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"%s\"},{\"type\":"
+        "\"toolCall\",\"id\":\"t\",\"name\":\"bash\",\"arguments\":{\"command\":\"ls\"}}],\"api\":"
+        "\"a\",\"provider\":\"p\",\"model\":\"m\",\"usage\":{\"input\":1,\"output\":2,"
+        "\"cacheRead\":3,\"cacheWrite\":4,\"totalTokens\":10,\"cost\":{\"total\":0.001}},"
+        "\"stopReason\":\"toolUse\",\"timestamp\":%zu}",
+        "{\"role\":\"toolResult\",\"toolCallId\":\"t\",\"toolName\":\"bash\",\"content\":[{\"type\":"
+        "\"text\",\"text\":\"%s\"}],\"isError\":false,\"timestamp\":%zu}",
+    };
+    int bytes = fprintf(file,
+                        "{\"type\":\"message\",\"id\":\"%08zx\",\"parentId\":%s,"
+                        "\"timestamp\":\"2025-11-20T10:00:00.000Z\",\"message\":",
+                        number, parent_text);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    bytes += fprintf(file, MESSAGES[number % 3], text, (size_t)1763632800000 + number);
+#pragma GCC diagnostic pop
+    return (size_t)(bytes + fprintf(file, "}\n"));
+}
+
+// Returns how many entries it has.
+static size_t write_file(FILE *file, size_t bytes_min)
+{
+    Random random;
+    random_seed(&random, 1);
+    fputs("{\"type\":\"session\",\"version\":3,\"id\":\"bench\",\"cwd\":\"/p\"}\n", file);
+    size_t bytes = 0, count = 0, parent = 0;
+    while (bytes < bytes_min) {
+        bytes += write_entry(file, &random, count, parent);
+        parent = random_below(&random, 200) == 0 ? random_below(&random, count + 1) : count;
+        count++;
+    }
+    require(fflush(file) == 0, "the file cannot be written");
+    return count;
+}
+
+static double import_seconds(FILE *file, const char *path)
+{
+    char url[600];
+    static Cli cli;
+    static Import import;
+    cli = (Cli){.call = {.out_status = &cli.status}};
+    import = (Import){.cli = &cli};
+    snprintf(url, sizeof(url), "embedded:%s", path);
+    bench_remove(path);
+    require(tine_open(url, &cli.status, &cli.tine) == 0, "%s", cli.status.message);
+    rewind(file);
+    int64_t start = clock_monotonic_ns();
+    require(pi_import(&import, file, "bench.jsonl") == 0, "the import failed");
+    double seconds = (double)(clock_monotonic_ns() - start) / 1e9;
+    tine_close(cli.tine);
+    return seconds;
+}
+
+typedef struct Copy {
+    MDB_env *from, *to;
+    MDB_txn *read, *write;
+    size_t rows, rows_per_txn;
+} Copy;
+
+static void copy_commit(Copy *copy)
+{
+    require(mdb_txn_commit(copy->write) == 0, "mdb_txn_commit");
+    require(mdb_txn_begin(copy->to, NULL, 0, &copy->write) == 0, "mdb_txn_begin");
+}
+
+// `work` sees each row of each table.
+static void each_row(Copy *copy, void (*work)(Copy *copy, MDB_dbi table, MDB_val *, MDB_val *))
+{
+    MDB_cursor *names, *rows;
+    MDB_val name, key, value;
+    MDB_dbi main_table, table, target = 0;
+    require(mdb_dbi_open(copy->read, NULL, 0, &main_table) == 0, "mdb_dbi_open");
+    require(mdb_cursor_open(copy->read, main_table, &names) == 0, "mdb_cursor_open");
+    while (mdb_cursor_get(names, &name, &value, MDB_NEXT) == 0) {
+        char text[TABLE_NAME_BYTES];
+        snprintf(text, sizeof(text), "%.*s", (int)name.mv_size, (const char *)name.mv_data);
+        if (mdb_dbi_open(copy->read, text, 0, &table) != 0) continue;
+        if (copy->write) {
+            require(mdb_dbi_open(copy->write, text, MDB_CREATE, &target) == 0, "mdb_dbi_open");
+        }
+        require(mdb_cursor_open(copy->read, table, &rows) == 0, "mdb_cursor_open");
+        while (mdb_cursor_get(rows, &key, &value, MDB_NEXT) == 0) work(copy, target, &key, &value);
+        mdb_cursor_close(rows);
+    }
+    mdb_cursor_close(names);
+}
+
+static void count_row(Copy *copy, MDB_dbi table, MDB_val *key, MDB_val *value)
+{
+    (void)table;
+    (void)key;
+    (void)value;
+    copy->rows++;
+}
+
+static void put_row(Copy *copy, MDB_dbi table, MDB_val *key, MDB_val *value)
+{
+    require(mdb_put(copy->write, table, key, value, 0) == 0, "mdb_put");
+    if (++copy->rows % copy->rows_per_txn == 0) copy_commit(copy);
+}
+
+static MDB_env *env_open(const char *path, unsigned flags)
+{
+    MDB_env *env;
+    require(mdb_env_create(&env) == 0, "mdb_env_create");
+    mdb_env_set_maxdbs(env, 64);
+    mdb_env_set_mapsize(env, (size_t)1 << 36);
+    require(mdb_env_open(env, path, MDB_NOTLS | flags, 0600) == 0, "mdb_env_open %s", path);
+    return env;
+}
+
+static double bare_seconds(const char *from, const char *to, size_t entry_count)
+{
+    Copy copy = {.from = env_open(from, MDB_RDONLY)};
+    bench_remove(to);
+    require(mkdir(to, 0700) == 0 || errno == EEXIST, "mkdir %s", to);
+    copy.to = env_open(to, 0);
+    require(mdb_txn_begin(copy.from, NULL, MDB_RDONLY, &copy.read) == 0, "mdb_txn_begin");
+    each_row(&copy, count_row);
+    copy.rows_per_txn = copy.rows / (entry_count / ENTRIES_PER_TXN + 1) + 1;
+    copy.rows = 0;
+    int64_t start = clock_monotonic_ns();
+    require(mdb_txn_begin(copy.to, NULL, 0, &copy.write) == 0, "mdb_txn_begin");
+    each_row(&copy, put_row);
+    require(mdb_txn_commit(copy.write) == 0, "mdb_txn_commit");
+    double seconds = (double)(clock_monotonic_ns() - start) / 1e9;
+    mdb_txn_abort(copy.read);
+    mdb_env_close(copy.from);
+    mdb_env_close(copy.to);
+    return seconds;
+}
+
+int main(int argc, char **argv)
+{
+    Options options;
+    char store[512], bare[512];
+    double import_times[ROUNDS], bare_times[ROUNDS];
+    options_begin(argc, argv, &options);
+    bench_path(&options, "pi", store, sizeof(store));
+    bench_path(&options, "pi-bare", bare, sizeof(bare));
+    size_t bytes = options.is_quick ? FILE_BYTES / QUICK_FACTOR : FILE_BYTES;
+    FILE *file = tmpfile();
+    require(file != NULL, "tmpfile");
+    size_t count = write_file(file, bytes);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        import_times[i] = import_seconds(file, store);
+        bare_times[i] = bare_seconds(store, bare, count);
+    }
+    double seconds = median_of(import_times, ROUNDS), bare_median = median_of(bare_times, ROUNDS);
+    report_figure("pi_import_mb_per_s", (double)bytes / 1e6 / seconds, "%zu MB, %zu entries",
+                  bytes / 1000000, count);
+    report_figure("pi_import_entries_per_s", (double)count / seconds, "%.2f s", seconds);
+    report_ratio_at_least("pi_import_rate", bare_median / seconds, TARGET,
+                          "import %.2f s, the same rows bare %.2f s", seconds, bare_median);
+    fclose(file);
+    options_end(&options);
+    return 0;
+}
