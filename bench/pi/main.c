@@ -22,6 +22,7 @@ enum {
     LINE_BYTES_MAX = 64 * 1024 - 1024,
     LINE_BYTES_MEDIAN = 2048,
     ENTRIES_PER_TXN = 512,
+    BRANCH_EVERY = 2000, // entries; each costs the import a call and a commit
     ROUNDS = 3,
     TABLE_NAME_BYTES = 64,
 };
@@ -46,8 +47,8 @@ static size_t write_entry(FILE *file, Random *random, size_t number, size_t pare
         "\"a\",\"provider\":\"p\",\"model\":\"m\",\"usage\":{\"input\":1,\"output\":2,"
         "\"cacheRead\":3,\"cacheWrite\":4,\"totalTokens\":10,\"cost\":{\"total\":0.001}},"
         "\"stopReason\":\"toolUse\",\"timestamp\":%zu}",
-        "{\"role\":\"toolResult\",\"toolCallId\":\"t\",\"toolName\":\"bash\",\"content\":[{\"type\":"
-        "\"text\",\"text\":\"%s\"}],\"isError\":false,\"timestamp\":%zu}",
+        "{\"role\":\"toolResult\",\"toolCallId\":\"t\",\"toolName\":\"bash\",\"content\":["
+        "{\"type\":\"text\",\"text\":\"%s\"}],\"isError\":false,\"timestamp\":%zu}",
     };
     int bytes = fprintf(file,
                         "{\"type\":\"message\",\"id\":\"%08zx\",\"parentId\":%s,"
@@ -69,7 +70,7 @@ static size_t write_file(FILE *file, size_t bytes_min)
     size_t bytes = 0, count = 0, parent = 0;
     while (bytes < bytes_min) {
         bytes += write_entry(file, &random, count, parent);
-        parent = random_below(&random, 200) == 0 ? random_below(&random, count + 1) : count;
+        parent = random_below(&random, BRANCH_EVERY) == 0 ? random_below(&random, count + 1) : count;
         count++;
     }
     require(fflush(file) == 0, "the file cannot be written");
