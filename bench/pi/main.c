@@ -70,7 +70,8 @@ static size_t write_file(FILE *file, size_t bytes_min)
     size_t bytes = 0, count = 0, parent = 0;
     while (bytes < bytes_min) {
         bytes += write_entry(file, &random, count, parent);
-        parent = random_below(&random, BRANCH_EVERY) == 0 ? random_below(&random, count + 1) : count;
+        bool is_branch = random_below(&random, BRANCH_EVERY) == 0;
+        parent = is_branch ? random_below(&random, count + 1) : count;
         count++;
     }
     require(fflush(file) == 0, "the file cannot be written");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "pi_steps.h"
 #include "shell.h"
 
@@ -597,4 +598,52 @@ TEST(pi_import_and_export_on_the_command_line)
     shell_says(shell, "no session of pi's: it has no line that is JSON");
     shell_fails(shell, 1, "tine --url embedded:s import pi nowhere.jsonl");
     shell_says(shell, "cannot read nowhere.jsonl");
+}
+
+// A file of 50 MB: the median line 2 KiB, none over 64 KiB, a branch now and then.
+static void write_large(FILE *file, size_t bytes_min)
+{
+    enum { MEDIAN = 2048, LONGEST = 60 * 1024 };
+    static char text[LONGEST + 1];
+    Random random;
+    random_seed(&random, 7);
+    size_t bytes = 0, parent = 0;
+    fputs("{\"type\":\"session\",\"version\":3,\"id\":\"large\",\"cwd\":\"/p\"}\n", file);
+    for (size_t i = 0; bytes < bytes_min; i++) {
+        size_t size = random_below(&random, MEDIAN);
+        if (random_below(&random, 2)) size = MEDIAN << random_below(&random, 3);
+        if (random_below(&random, 500) == 0) size = LONGEST;
+        memset(text, 'a' + (int)(i % 26), size);
+        text[size] = '\0';
+        char quoted[32] = "null";
+        if (i > 0) snprintf(quoted, sizeof(quoted), "\"%08zx\"", parent);
+        bytes += (size_t)fprintf(file,
+                                 "{\"type\":\"message\",\"id\":\"%08zx\",\"parentId\":%s,"
+                                 "\"timestamp\":\"2025-11-20T10:00:00.000Z\",\"message\":{\"role\":"
+                                 "\"user\",\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
+                                 "\"timestamp\":1}}\n",
+                                 i, quoted, text);
+        parent = random_below(&random, 200) == 0 ? random_below(&random, i + 1) : i;
+    }
+    CHECK_EQ(fclose(file), 0);
+}
+
+TEST(pi_large_file_is_imported_in_bounded_memory)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/large.jsonl", test_dir());
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    write_large(file, test_scaled(50 * 1000 * 1000));
+    shell_tined_start(shell);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    shell_ok(shell, "tine import pi large.jsonl"); // their own memory is not ours to bound
+#else
+    // 48 MiB of data, for a file that is larger; the client of a tined, which has the store.
+    shell_ok(shell, "ulimit -d 49152 && tine import pi large.jsonl");
+#endif
+    shell_shows(shell, "sessions: 1 new");
+    shell_ok(shell, "tine export pi @last | cmp - large.jsonl");
+    shell_ok(shell, "tine import pi large.jsonl --json | jq -e '.entries_new == 0'");
 }
