@@ -214,3 +214,29 @@ TEST(original_replays_change_nothing)
     request.content = bytes_of("c");
     CALL_FAILS_WITH(f, "op", put_original, PutOriginal, "OPERATION_ID_REUSED", request);
 }
+
+TEST(originals_come_along_with_an_exchange_or_not_at_all)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    NewMessage *messages[] = {text_message(f, ROLE_USER, "1"), text_message(f, ROLE_USER, "2"),
+                              text_message(f, ROLE_USER, "3")};
+    ProtobufCBinaryData originals[] = {bytes_of("a"), {0, NULL}, bytes_of("c\r\n")};
+    AppendExchangeRequest request = {.session_id = CHARS(session),
+                                     .messages = messages,
+                                     .n_messages = 3,
+                                     .originals = originals,
+                                     .n_originals = 3};
+    AppendExchangeResponse *reply = CALL_OK(f, append_exchange, AppendExchange, request);
+    ListOriginalsResponse *page = list_ok(f, session);
+    CHECK_EQ(page->n_originals, 2);
+    CHECK_STR(page->originals[0]->message_id, reply->receipts[0]->id);
+    CHECK_STR(page->originals[1]->message_id, reply->receipts[2]->id);
+    CHECK_EQ(page->originals[1]->content.len, 3);
+    request.n_originals = 2;
+    CALL_FAILS(f, append_exchange, AppendExchange, "INVALID_ARGUMENT", request);
+    request.n_originals = 3;
+    request.replay = true;
+    CALL_FAILS(f, append_exchange, AppendExchange, "INVALID_ARGUMENT", request);
+    CHECK_EQ(get_ok(f, session)->entry_count, 3);
+}
