@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "pi_steps.h"
 
-enum { TREE_COUNT_MAX = 60, ID_TEXT_BYTES = 8, CONTEXT_BYTES_MAX = 64 * 1024 };
+enum { TREE_COUNT_MAX = 60, ID_TEXT_BYTES = 24, CONTEXT_BYTES_MAX = 64 * 1024 };
 
 static void user(PiStore *store, const char *id, const char *parent)
 {
