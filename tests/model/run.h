@@ -69,7 +69,7 @@ typedef enum RunMethod {
         RUN_METHOD_COUNT,
 } RunMethod;
 
-enum { REASON_COUNT_MAX = 21 };
+enum { REASON_COUNT_MAX = 22 };
 
 // An event that the store must have written since the last comparison.
 typedef struct ExpectedEvent {

@@ -54,7 +54,8 @@ static Raw *repeated(Fixture *f, const RequestField *field, size_t count)
 {
     Raw *encoded = raw_begin(f);
     for (size_t i = 0; i < count; i++) {
-        if (field->field->type == PROTOBUF_C_TYPE_MESSAGE) {
+        ProtobufCType type = field->field->type;
+        if (type != PROTOBUF_C_TYPE_ENUM) {
             raw_bytes(encoded, field->field->id, NULL, 0);
         } else {
             raw_number(encoded, field->field->id, 1);
