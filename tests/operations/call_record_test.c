@@ -1,5 +1,7 @@
 // Calls: the ledger of requests to models' providers.
 
+#include <stdlib.h>
+
 #include "base/limits.h"
 #include "entries.h"
 
@@ -332,6 +334,7 @@ TEST(call_listing_pages_filters_by_time_and_goes_either_way)
         call.created_at = 1000 + (int64_t)i;
         if (i % 2) call.data_json = json_of_size(9000); // of several chunks
         record_ok(f, session, &call);
+        if (i % 2) free(call.data_json);
     }
     char *s = CHARS(session);
     CHECK_STR(listed(f, (ListCallsRequest){.session_id = s}), "abcde");
@@ -361,11 +364,13 @@ TEST(call_data_is_limited)
     CALL_FAILS(f, record_call, RecordCall, "TOO_LONG",
                {.session_id = CHARS(session), .call = &call});
     CHECK(strstr(f->status.message, "call.data_json"));
+    free(call.data_json);
     call.data_json = json_of_size(SESSION_DATA_JSON_BYTES_MAX);
     record_ok(f, session, &call);
     ListCallsResponse *page =
         CALL_OK(f, list_calls, ListCalls, {.session_id = CHARS(session), .page_bytes = 1 << 22});
     CHECK_STR(page->calls[0]->data_json, call.data_json);
+    free(call.data_json);
 }
 
 TEST(call_writes_sent_again_are_done_once)
