@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "day_ledger.h"
 
 enum { LARGE_TEXT_BYTES = 200 * 1024, LONG_DATA_BYTES = 20000, EVENTS_KEPT = 30 };
 
@@ -471,6 +472,10 @@ const DayStep DAY_STEPS[] = {
     {"forget", forget, STEP_WRITE},
     {"replace_todos", replace_todos, STEP_WRITE},
     {"publish", publish, STEP_WRITE},
+    {"record_call", day_record_call, STEP_WRITE},
+    {"exchange", day_exchange, STEP_WRITE},
+    {"read_ledger", day_read_ledger, STEP_READ},
+    {"delete_call", day_delete_call, STEP_WRITE},
     {"fork_source", fork_source, STEP_WRITE},
     {"purge_source", purge_source, STEP_PURGE},
     {"sleep_nine_days", sleep_nine_days, STEP_QUIET},
