@@ -129,6 +129,7 @@ typedef struct Extras {
     const char *operation_id;
     MessageKind kind;
     bool has_tool; // a tool use, usage, an external id, propagated
+    bool is_open;
 } Extras;
 
 static Error append(Day *day, const char *session, const char *text, Extras extras, IdText out)
@@ -159,6 +160,7 @@ static Error append(Day *day, const char *session, const char *text, Extras extr
         message.usage = &usage;
         message.external = &external;
     }
+    if (extras.is_open) message.status = MESSAGE_STATUS_OPEN;
     if (extras.kind == MESSAGE_KIND_SETTING) message.subtype = "thinking";
     request.session_id = (char *)(uintptr_t)session;
     request.message = &message;
@@ -206,6 +208,70 @@ static Error append_large(Day *day)
     char *text = filled(LARGE_TEXT_BYTES);
     Error error = append(day, day->root, text, (Extras){.parent = NULL}, day->large);
     free(text);
+    return error;
+}
+
+static Error append_open(Day *day)
+{
+    return append(day, day->root, "", (Extras){.is_open = true}, day->open);
+}
+
+// Twice: a new part, then in its own place a larger one of another kind.
+static Error put_part(Day *day, const char *operation_id, bool is_tool)
+{
+    Part part = PART__INIT;
+    Text text = TEXT__INIT;
+    ToolUse use = TOOL_USE__INIT;
+    char *content = filled(LARGE_TEXT_BYTES);
+    part.id = "part-1";
+    part.kind_case = is_tool ? PART__KIND_TOOL_USE : PART__KIND_TEXT;
+    if (is_tool) {
+        use.id = "toolu_9";
+        use.name = "read";
+        use.input_case = TOOL_USE__INPUT_INPUT_TEXT;
+        use.input_text = content;
+        part.tool_use = &use;
+    } else {
+        text.text = "as it is written";
+        part.text = &text;
+    }
+    AppendPartRequest request = APPEND_PART_REQUEST__INIT;
+    request.message_id = day->open;
+    request.part = &part;
+    Error error = engine_call(day->engine, METHOD_APPEND_PART, &request, operation_id, NULL);
+    free(content);
+    return error;
+}
+
+static Error append_part(Day *day)
+{
+    return put_part(day, "op-part", /* is_tool= */ false);
+}
+
+static Error replace_part(Day *day)
+{
+    return put_part(day, "op-replace", /* is_tool= */ true);
+}
+
+static Error seal_open(Day *day)
+{
+    SealMessageRequest request = SEAL_MESSAGE_REQUEST__INIT;
+    Usage usage = USAGE__INIT;
+    usage.output_tokens = 9;
+    request.message_id = day->open;
+    request.usage = &usage;
+    request.propagate_usage = true;
+    return engine_call(day->engine, METHOD_SEAL_MESSAGE, &request, "op-seal", NULL);
+}
+
+static Error put_original(Day *day)
+{
+    PutOriginalRequest request = PUT_ORIGINAL_REQUEST__INIT;
+    char *content = filled(LARGE_TEXT_BYTES);
+    request.message_id = day->first;
+    request.content = (ProtobufCBinaryData){LARGE_TEXT_BYTES, (uint8_t *)content};
+    Error error = engine_call(day->engine, METHOD_PUT_ORIGINAL, &request, NULL, NULL);
+    free(content);
     return error;
 }
 
@@ -453,6 +519,11 @@ const DayStep DAY_STEPS[] = {
     {"add_marker", add_marker, STEP_WRITE},
     {"append_setting", append_setting, STEP_WRITE},
     {"append_large", append_large, STEP_WRITE},
+    {"append_open", append_open, STEP_WRITE},
+    {"append_part", append_part, STEP_WRITE},
+    {"replace_part", replace_part, STEP_WRITE},
+    {"seal_open", seal_open, STEP_WRITE},
+    {"put_original", put_original, STEP_WRITE},
     {"fork_root", fork_root, STEP_WRITE},
     {"append_to_fork", append_to_fork, STEP_WRITE},
     {"read_all", read_all, STEP_READ},

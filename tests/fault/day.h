@@ -12,7 +12,7 @@ typedef struct Day {
     EngineOptions options; // of each open
     _Atomic int64_t now_ms;
     IdText root, agent, fork, other, source, source_fork;
-    IdText first, answer, tool, large, memory, source_message, call;
+    IdText first, answer, tool, large, open, memory, source_message, call;
 } Day;
 
 // On the heap, because the clock points into it. `fault` may be NULL.
