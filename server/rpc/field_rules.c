@@ -52,7 +52,6 @@ static const NamedLimit STRING_LIMITS[] = {
     {"*.title", TITLE_BYTES_MAX},
     {"*.project_dir", PATH_BYTES_MAX},
     {"*.path", PATH_BYTES_MAX},
-    {"*.source_parent", PATH_BYTES_MAX},
     {"*.system_prompt", SYSTEM_PROMPT_BYTES_MAX},
     {"*.metadata_json", METADATA_JSON_BYTES_MAX},
     {"*.data_json", SESSION_DATA_JSON_BYTES_MAX},

@@ -54,8 +54,7 @@ static Raw *repeated(Fixture *f, const RequestField *field, size_t count)
 {
     Raw *encoded = raw_begin(f);
     for (size_t i = 0; i < count; i++) {
-        ProtobufCType type = field->field->type;
-        if (type != PROTOBUF_C_TYPE_ENUM) {
+        if (field->field->type == PROTOBUF_C_TYPE_MESSAGE) {
             raw_bytes(encoded, field->field->id, NULL, 0);
         } else {
             raw_number(encoded, field->field->id, 1);

@@ -221,7 +221,9 @@ TEST(originals_come_along_with_an_exchange_or_not_at_all)
     CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
     NewMessage *messages[] = {text_message(f, ROLE_USER, "1"), text_message(f, ROLE_USER, "2"),
                               text_message(f, ROLE_USER, "3")};
-    ProtobufCBinaryData originals[] = {bytes_of("a"), {0, NULL}, bytes_of("c\r\n")};
+    NewOriginal first = {.content = bytes_of("a")}, third = {.content = bytes_of("c\r\n")};
+    NewOriginal none = {.content = {0, NULL}};
+    NewOriginal *originals[] = {&first, &none, &third};
     AppendExchangeRequest request = {.session_id = CHARS(session),
                                      .messages = messages,
                                      .n_messages = 3,

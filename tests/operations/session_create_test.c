@@ -420,7 +420,7 @@ TEST(each_string_of_a_new_session_is_taken_at_its_limit_and_refused_past_it)
         {offsetof(NewSession, role_name), STRING_BYTES_MAX, false},
         {offsetof(NewSession, execution), STRING_BYTES_MAX, false},
         {offsetof(NewSession, data_version), STRING_BYTES_MAX, false},
-        {offsetof(NewSession, source_parent), PATH_BYTES_MAX, false},
+        {offsetof(NewSession, source_parent), STRING_BYTES_MAX, false},
         {offsetof(NewSession, metadata_json), METADATA_JSON_BYTES_MAX, true},
         {offsetof(NewSession, system_prompt), SYSTEM_PROMPT_BYTES_MAX, false},
         {offsetof(NewSession, data_json), SESSION_DATA_JSON_BYTES_MAX, true},

@@ -39,7 +39,7 @@ typedef struct PiRun {
     Arena arena;
     uint32_t batch[BATCH_COUNT_MAX];
     NewMessage *messages[BATCH_COUNT_MAX];
-    ProtobufCBinaryData originals[BATCH_COUNT_MAX];
+    NewOriginal originals[BATCH_COUNT_MAX], *original_list[BATCH_COUNT_MAX];
     size_t count, line_bytes;
 
     uint64_t appended;
@@ -90,7 +90,7 @@ static int append_batch(PiRun *run)
     request.session_id = run->session;
     request.messages = run->messages;
     request.n_messages = run->count;
-    request.originals = run->originals;
+    request.originals = run->original_list;
     request.n_originals = run->count;
     request.parent_case = APPEND_EXCHANGE_REQUEST__PARENT_PARENT_ID;
     if (parent != PI_NONE) request.parent_id = entries[parent].store_id;
@@ -198,8 +198,11 @@ static Error map_entry(PiRun *run, uint32_t entry, NewMessage **out, PiReference
                             .version = run->file.version};
     source.external_id = pi_external_id(&run->arena, &run->file, entry);
     if (!source.external_id) return arena_error(&run->arena);
-    run->originals[run->count].data = (uint8_t *)(uintptr_t)original.bytes;
-    run->originals[run->count].len = original.size;
+    NewOriginal *kept = &run->originals[run->count];
+    tine__v1__new_original__init(kept);
+    kept->content.data = (uint8_t *)(uintptr_t)original.bytes;
+    kept->content.len = original.size;
+    run->original_list[run->count] = kept;
     return pi_entry_map(&run->arena, &source, out, references);
 }
 
@@ -288,12 +291,9 @@ static int fill_session(PiRun *run, NewSession *session)
     const char *directory = run->import->project_dir;
     if (pi_members(header, NAMES, COUNT, values, NULL)) return fail(run, ERROR_OUT_OF_MEMORY, NULL);
     char *cwd = pi_text(&run->arena, values[CWD]);
-    session->source_parent = pi_text(&run->arena, values[PARENT]);
+    session->source_parent = pi_name(&run->arena, pi_text(&run->arena, values[PARENT]));
     session->created_at = run->time_ms = pi_time_ms(values[TIMESTAMP]);
     if (!cwd || !session->source_parent) return fail(run, arena_error(&run->arena), NULL);
-    if (strlen(session->source_parent) > PATH_BYTES_MAX) {
-        session->source_parent = pi_name(&run->arena, session->source_parent);
-    }
     session->project_dir = directory ? (char *)(uintptr_t)directory : cwd;
     if (!*session->project_dir && getcwd(here, sizeof(here))) session->project_dir = here;
     if (header.size <= SESSION_DATA_JSON_BYTES_MAX && utf8_is_valid(header) &&

@@ -86,9 +86,10 @@ static Error check_originals(Call *call, const AppendExchangeRequest *request)
                          "originals: as many as messages, or none; none with replay");
     }
     for (size_t i = 0; i < request->n_originals; i++) {
-        if (request->originals[i].len <= ORIGINAL_BYTES_MAX) continue;
-        return call_fail(call, ERROR_TOO_LONG, "originals[%zu]: %zu bytes, the limit is %d", i,
-                         request->originals[i].len, ORIGINAL_BYTES_MAX);
+        size_t size = request->originals[i]->content.len;
+        if (size <= ORIGINAL_BYTES_MAX) continue;
+        return call_fail(call, ERROR_TOO_LONG, "originals[%zu].content: %zu bytes, the limit is %d",
+                         i, size, ORIGINAL_BYTES_MAX);
     }
     return ERROR_NONE;
 }
@@ -123,7 +124,8 @@ Error handle_append_exchange(Call *call, const AppendExchangeRequest *request,
     const Exchange *exchange = call->prepared; // its drafts hold what is left of the messages
     Error error = exchange_append(call->txn, exchange, response);
     for (size_t i = 0; i < request->n_originals && !error; i++) {
-        Slice content = {request->originals[i].data, request->originals[i].len};
+        const ProtobufCBinaryData *bytes = &request->originals[i]->content;
+        Slice content = {bytes->data, bytes->len};
         Ulid message;
         if (content.size == 0) continue;
         error = stored_id(call->txn, response->receipts[i]->id, &message);
