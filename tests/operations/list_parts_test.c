@@ -202,6 +202,23 @@ TEST(list_parts_ends_a_page_after_so_many_scanned_rows)
     CHECK_EQ(count, MESSAGES * PARTS - 1);
 }
 
+TEST(list_parts_ends_a_page_after_so_many_bytes_read)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    const size_t size = 12 << 20, on_a_page = PART_LIST_READ_BYTES_MAX / size + 1;
+    Part *parts[] = {use(f, "ls", "c"), text_part(f, "", filled(f, 'x', size))};
+    for (size_t i = 0; i <= on_a_page; i++)
+        parts_ok(f, session, parts, 2);
+    ListPartsRequest request = {.session_id = CHARS(session)};
+    ListPartsResponse *page = CALL_OK(f, list_parts, ListParts, request);
+    CHECK_EQ(page->n_parts, on_a_page);
+    request.cursor = page->next_cursor;
+    page = CALL_OK(f, list_parts, ListParts, request);
+    CHECK_EQ(page->n_parts, 1);
+    CHECK_STR(page->next_cursor, "");
+}
+
 TEST(list_parts_follows_appends_replacements_and_removals)
 {
     const char *session;
