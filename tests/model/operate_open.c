@@ -32,7 +32,8 @@ static EntryPick pick_open(Run *run, const char **out_reason)
 static void parts_take(Run *run, Message *message, Part *part, bool *out_replaced)
 {
     Part **parts = run_alloc(run, (message->n_parts + 1) * sizeof(Part *));
-    memcpy(parts, message->parts, message->n_parts * sizeof(Part *));
+    for (size_t i = 0; i < message->n_parts; i++)
+        parts[i] = message->parts[i];
     size_t at = 0;
     while (at < message->n_parts && strcmp(parts[at]->id, part->id) != 0)
         at++;
