@@ -408,6 +408,23 @@ Hash content_hash(Run *run, const Message *message)
     return hash_bytes(slice(bytes, size));
 }
 
+void content_set(Run *run, Entry *entry, const Message *message)
+{
+    entry->content = content_hash(run, message);
+    entry->is_verified = false;
+    if (!*entry->call_id) return;
+    Message bare = *message;
+    bare.call_id = text_of("");
+    entry->content_bare = content_hash(run, &bare);
+}
+
+void content_forget_call(Entry *entry)
+{
+    entry->call_id[0] = '\0';
+    entry->content = entry->content_bare;
+    entry->is_verified = false;
+}
+
 void content_check(Run *run, const Message *actual, Entry *entry)
 {
     if (strcmp(actual->id, entry->id) != 0) {

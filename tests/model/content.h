@@ -31,5 +31,10 @@ void content_note(Entry *entry, const NewMessage *sent);
 // The hash of a whole Message.
 Hash content_hash(Run *run, const Message *message);
 
+// Notes how the entry must read from here on; and, if a call of the ledger produced it, how when
+// that call is gone.
+void content_set(Run *run, Entry *entry, const Message *message);
+void content_forget_call(Entry *entry);
+
 // Checks a Message that a read returned.
 void content_check(Run *run, const Message *actual, Entry *entry);

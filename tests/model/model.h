@@ -37,6 +37,8 @@ struct Entry {
     bool is_marker_open; // a marker that names no cut-off: nothing before it is kept
     Entry *cut_off;      // NULL with keep_all
     Hash content;        // of the whole Message as it must read
+    Hash content_bare;   // … when the call that produced it is gone
+    char call_id[ID_BYTES]; // of that call in the session's ledger; "": none
     bool is_verified;    // since its content last changed
 };
 

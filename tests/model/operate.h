@@ -54,6 +54,23 @@ void operate_delete_message(Run *run);
 void operate_purge_message(Run *run);
 void operate_get_message(Run *run);
 
+// Several messages at once, with the call that produced them; and a whole history sent again.
+void operate_exchange(Run *run);
+void operate_replay_history(Run *run);
+
+// What appending entries has in common, one or several.
+MessageKind operate_random_kind(Run *run);
+External *operate_random_external(Run *run);
+
+// Purged entries let go of their external ids, deleted ones do not. NULL: nobody holds it.
+Entry *operate_external_holder(const ModelSession *session, const External *external);
+
+// Adds the entry that the store says it appended to the model, whose head is then the entry.
+Entry *operate_entry_appended(Run *run, ModelSession *session, const NewMessage *sent,
+                              const Receipt *receipt, Entry *parent);
+void operate_append_event(Run *run, ModelSession *session, const Entry *entry,
+                          TotalsUpdate **updates, size_t count);
+
 void operate_append_part(Run *run);
 void operate_seal_message(Run *run);
 
@@ -72,6 +89,15 @@ void operate_check_receipt(Run *run, const Receipt *actual, const Entry *entry);
 void operate_remember(Run *run);
 void operate_forget(Run *run);
 void operate_record_call(Run *run);
+
+// What recording a call has in common, alone or with its messages.
+void operate_random_call(Run *run, CallRecord *call);
+NewCall operate_new_call(const CallRecord *call);
+bool operate_call_is_taken(const Model *model, const External *external);
+
+// Adds the call to the model, and its event.
+void operate_call_recorded(Run *run, ModelSession *session, const CallRecord *call,
+                           TotalsUpdate **updates, size_t count);
 void operate_delete_call(Run *run);
 void operate_replace_todos(Run *run);
 void operate_publish_event(Run *run);

@@ -16,7 +16,7 @@ static CallRecord *call_copy(const CallRecord *call)
     return copy;
 }
 
-static bool external_is_taken(const Model *model, const External *external)
+bool operate_call_is_taken(const Model *model, const External *external)
 {
     for (size_t i = 0; i < model->count; i++) {
         const ModelSession *session = model->sessions[i];
@@ -38,7 +38,7 @@ static ModelRef *random_model(Run *run)
     return model;
 }
 
-static void random_call(Run *run, CallRecord *call)
+void operate_random_call(Run *run, CallRecord *call)
 {
     call->requested = run_chance(run, 70) ? random_model(run) : NULL;
     call->resolved = run_chance(run, 70) || !call->requested ? random_model(run) : NULL;
@@ -64,7 +64,7 @@ static void random_call(Run *run, CallRecord *call)
     }
 }
 
-static NewCall new_call_of(const CallRecord *call)
+NewCall operate_new_call(const CallRecord *call)
 {
     NewCall new = NEW_CALL__INIT;
     new.request_id = call->request_id;
@@ -77,18 +77,29 @@ static NewCall new_call_of(const CallRecord *call)
     return new;
 }
 
+void operate_call_recorded(Run *run, ModelSession *session, const CallRecord *call,
+                           TotalsUpdate **updates, size_t count)
+{
+    session->calls = realloc(session->calls, (session->call_count + 1) * sizeof(CallRecord *));
+    CHECK(session->calls);
+    session->calls[session->call_count++] = call_copy(call);
+    ExpectedEvent *event = run_event(run, session, session->id, "call.recorded");
+    snprintf(event->record_id, sizeof(event->record_id), "%s", call->id);
+    operate_event_totals(event, updates, count);
+}
+
 void operate_record_call(Run *run)
 {
     RecordCallRequest request = RECORD_CALL_REQUEST__INIT;
     CallRecord call = CALL_RECORD__INIT;
     SessionPick pick = pick_session(run);
-    random_call(run, &call);
-    NewCall new = new_call_of(&call);
+    operate_random_call(run, &call);
+    NewCall new = operate_new_call(&call);
     request.session_id = text_of(pick.id);
     request.call = &new;
     request.propagate_usage = run_chance(run, 30);
     const char *reason = pick.reason; // deleted and archived sessions take calls, too
-    if (!*reason && call.external && external_is_taken(&run->model, call.external)) {
+    if (!*reason && call.external && operate_call_is_taken(&run->model, call.external)) {
         reason = "EXTERNAL_TAKEN";
     }
     RecordCallResponse *response = RUN_CALL(run, RECORD_CALL, RecordCall, &request, reason);
@@ -109,12 +120,16 @@ void operate_record_call(Run *run)
         expected.totals = operate_propagate(run, session, &delta, &expected.n_totals);
     }
     run_compare(run, "call's receipt", &response->receipt->base, &expected.base);
-    session->calls = realloc(session->calls, (session->call_count + 1) * sizeof(CallRecord *));
-    CHECK(session->calls);
-    session->calls[session->call_count++] = call_copy(&call);
-    ExpectedEvent *event = run_event(run, session, session->id, "call.recorded");
-    snprintf(event->record_id, sizeof(event->record_id), "%s", call.id);
-    operate_event_totals(event, expected.totals, expected.n_totals);
+    operate_call_recorded(run, session, &call, expected.totals, expected.n_totals);
+}
+
+// The entries that a call produced name none from then on.
+static void entries_forget_call(ModelSession *session, const char *id)
+{
+    for (size_t i = 0; i < session->entry_count; i++) {
+        Entry *entry = session->entries[i];
+        if (strcmp(entry->call_id, id) == 0) content_forget_call(entry);
+    }
 }
 
 void operate_delete_call(Run *run)
@@ -139,6 +154,7 @@ void operate_delete_call(Run *run)
     expected.session_id = owner->id;
     expected.created_at = owner->calls[index]->created_at;
     run_compare(run, "deleted call's receipt", &response->receipt->base, &expected.base);
+    entries_forget_call(owner, request.call_id);
     tine__v1__call__free_unpacked(owner->calls[index], NULL);
     owner->call_count--;
     memmove(&owner->calls[index], &owner->calls[index + 1],

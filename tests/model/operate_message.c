@@ -4,7 +4,7 @@
 
 #include "operate.h"
 
-static MessageKind random_kind(Run *run)
+MessageKind operate_random_kind(Run *run)
 {
     static const MessageKind KINDS[] = {
         MESSAGE_KIND_INJECTED, MESSAGE_KIND_BRANCH_SUMMARY, MESSAGE_KIND_COMPACTION,
@@ -15,7 +15,7 @@ static MessageKind random_kind(Run *run)
     return KINDS[run_below(run, sizeof(KINDS) / sizeof(*KINDS))];
 }
 
-static External *random_external(Run *run)
+External *operate_random_external(Run *run)
 {
     External *external = RUN_NEW(run, External);
     tine__v1__external__init(external);
@@ -24,8 +24,7 @@ static External *random_external(Run *run)
     return external;
 }
 
-// Purged entries let go of their external ids, deleted ones do not.
-static Entry *external_holder(const ModelSession *session, const External *external)
+Entry *operate_external_holder(const ModelSession *session, const External *external)
 {
     unsigned number = (unsigned)strtoul(external->id + 2, NULL, 10);
     for (size_t i = 0; i < session->entry_count; i++) {
@@ -73,9 +72,8 @@ static const char *cut_refusal(const Cut *cut, const Entry *head)
     return "INVALID_ARGUMENT";
 }
 
-// Adds the entry that the store says it appended to the model, whose head is then the entry.
-static Entry *entry_appended(Run *run, ModelSession *session, const NewMessage *sent,
-                             const Receipt *receipt, Entry *parent)
+Entry *operate_entry_appended(Run *run, ModelSession *session, const NewMessage *sent,
+                              const Receipt *receipt, Entry *parent)
 {
     run_new_id(run, receipt->id);
     RUN_CHECK(run, strcmp(receipt->session_id, session->id) == 0);
@@ -108,8 +106,8 @@ static void entry_cut(Entry *entry, const Cut *cut)
     entry->cut_off = cut->at.entry;
 }
 
-static void append_event(Run *run, ModelSession *session, const Entry *entry,
-                         TotalsUpdate **updates, size_t count)
+void operate_append_event(Run *run, ModelSession *session, const Entry *entry,
+                          TotalsUpdate **updates, size_t count)
 {
     bool is_marker = entry->kind == MESSAGE_KIND_COMPACTION;
     ExpectedEvent *event =
@@ -155,8 +153,8 @@ static void append_prepare(Run *run, Append *append, MessageKind kind)
         }
     }
     if (run_chance(run, 8)) {
-        message->external = random_external(run);
-        bool is_held = session && external_holder(session, message->external);
+        message->external = operate_random_external(run);
+        bool is_held = session && operate_external_holder(session, message->external);
         if (is_held && !*append->reason) append->reason = "EXTERNAL_TAKEN";
     }
     append->cut.malformed = "";
@@ -170,7 +168,7 @@ static void append_prepare(Run *run, Append *append, MessageKind kind)
 void operate_append(Run *run)
 {
     Append append;
-    MessageKind kind = random_kind(run);
+    MessageKind kind = operate_random_kind(run);
     append_prepare(run, &append, kind);
     AppendMessageRequest *request = &append.request;
     ModelSession *session = append.pick.session;
@@ -188,10 +186,10 @@ void operate_append(Run *run)
     AppendMessageResponse *response = RUN_CALL(run, APPEND_MESSAGE, AppendMessage, request, reason);
     if (!response) return;
     const NewMessage *sent = request->message;
-    Entry *entry = entry_appended(run, session, sent, response->receipt, append.after);
+    Entry *entry = operate_entry_appended(run, session, sent, response->receipt, append.after);
     if (kind == MESSAGE_KIND_COMPACTION) entry_cut(entry, &append.cut);
     Message whole = content_expected(sent, response->receipt);
-    entry->content = content_hash(run, &whole);
+    content_set(run, entry, &whole);
 
     Receipt expected = *response->receipt;
     expected.totals = NULL;
@@ -200,7 +198,7 @@ void operate_append(Run *run)
         expected.totals = operate_propagate(run, session, &entry->usage, &expected.n_totals);
     }
     run_compare(run, "receipt", &response->receipt->base, &expected.base);
-    append_event(run, session, entry, expected.totals, expected.n_totals);
+    operate_append_event(run, session, entry, expected.totals, expected.n_totals);
 }
 
 void operate_grow(Run *run, ModelSession *session, size_t count)
@@ -216,10 +214,10 @@ void operate_grow(Run *run, ModelSession *session, size_t count)
         AppendMessageResponse *response =
             RUN_CALL(run, APPEND_MESSAGE, AppendMessage, &request, "");
         Entry *parent = session->head;
-        Entry *entry = entry_appended(run, session, &sent, response->receipt, parent);
+        Entry *entry = operate_entry_appended(run, session, &sent, response->receipt, parent);
         Message whole = content_expected(&sent, response->receipt);
-        entry->content = content_hash(run, &whole);
-        append_event(run, session, entry, NULL, 0);
+        content_set(run, entry, &whole);
+        operate_append_event(run, session, entry, NULL, 0);
     }
 }
 
@@ -250,12 +248,12 @@ void operate_add_marker(Run *run)
     receipt.parent_id = text_of(parent ? parent->id : "");
     receipt.sequence = session->entry_count;
     receipt.created_at = run->now_ms;
-    Entry *entry = entry_appended(run, session, &sent, &receipt, parent);
+    Entry *entry = operate_entry_appended(run, session, &sent, &receipt, parent);
     entry_cut(entry, &cut);
     Message whole = content_expected(&sent, &receipt);
-    entry->content = content_hash(run, &whole);
+    content_set(run, entry, &whole);
     run_compare(run, "marker", &response->entry->base, &whole.base);
-    append_event(run, session, entry, NULL, 0);
+    operate_append_event(run, session, entry, NULL, 0);
 }
 
 EntryPick pick_victim(Run *run, const char **out_reason)
@@ -283,7 +281,7 @@ Message *operate_read_entry(Run *run, Entry *entry)
 
 ExpectedEvent *operate_changed(Run *run, Entry *entry, const Message *now, const char *event_type)
 {
-    entry->content = content_hash(run, now);
+    content_set(run, entry, now);
     entry->is_verified = false;
     ModelSession *owner = entry->owner;
     ExpectedEvent *event = run_event(run, owner, owner->id, event_type);
@@ -374,8 +372,8 @@ void operate_get_message(Run *run)
         request.by_case = GET_MESSAGE_REQUEST__BY_SESSION_EXTERNAL;
         request.session_external = &by;
         by.session_id = text_of(pick.id);
-        by.external = random_external(run);
-        entry = pick.session ? external_holder(pick.session, by.external) : NULL;
+        by.external = operate_random_external(run);
+        entry = pick.session ? operate_external_holder(pick.session, by.external) : NULL;
         reason = *pick.reason ? pick.reason : (entry ? "" : "MESSAGE_NOT_FOUND");
     }
     GetMessageResponse *response = RUN_CALL(run, GET_MESSAGE, GetMessage, &request, reason);

@@ -50,12 +50,19 @@ static void purge(Run *run, const SessionPick *pick)
     note_dead(run, pick->session);
     note_dead_messages(run, pick->session, ids);
     if (run->pages.session == pick->session) run->pages.session = NULL;
+    bool has_produced = pick->session->call_count > 0;
+    for (size_t i = 0; i < pick->session->entry_count; i++) {
+        Entry *entry = pick->session->entries[i];
+        if (*entry->call_id) content_forget_call(entry);
+    }
     run->is_releasing |= model_purge(&run->model, pick->session) > 1;
     for (size_t i = 0; i < 3 && !is_in_model(run, pick->session); i++) {
         if (!*ids[i]) continue;
         memcpy(run->dead_messages[run->dead_message_count++ % DEAD_ID_COUNT], ids[i], ID_BYTES);
     }
     run->is_purging = true;
+    // A tombstone's calls go in the background; until then its entries name them.
+    if (has_produced && is_read) run_settle(run);
 }
 
 static size_t reader_count(const Run *run, const ModelSession *session)

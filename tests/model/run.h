@@ -42,6 +42,7 @@
     X(REWIND_SESSION, rewind_session, RewindSession, true)                                         \
     X(DELETE_MESSAGE, delete_message, DeleteMessage, true)                                         \
     X(PURGE_MESSAGE, purge_message, PurgeMessage, true)                                            \
+    X(APPEND_EXCHANGE, append_exchange, AppendExchange, true)                                      \
     X(APPEND_PART, append_part, AppendPart, true)                                                  \
     X(SEAL_MESSAGE, seal_message, SealMessage, true)                                               \
     X(LIST_MESSAGES, list_messages, ListMessages, false)                                           \
@@ -59,7 +60,7 @@
     X(SESSION_ARCHIVED) X(FORKS_EXIST) X(FORK_CHAIN_TOO_DEEP) X(SLUG_TAKEN) X(EXTERNAL_TAKEN)      \
     X(HEAD_MOVED) X(OPERATION_ID_REUSED) X(INVALID_ARGUMENT) X(INVALID_PART) X(UNKNOWN_PART_KIND)  \
     X(NOT_IN_TREE) X(INVALID_UTF8) X(INVALID_JSON) X(TOO_LONG) X(EVENTS_GONE) X(STORE_CHANGED)  \
-    X(CALL_NOT_FOUND) X(MESSAGE_SEALED)
+    X(CALL_NOT_FOUND) X(MESSAGE_SEALED) X(HISTORY_DIVERGED)
 // clang-format on
 
 typedef enum RunMethod {
@@ -69,7 +70,7 @@ typedef enum RunMethod {
         RUN_METHOD_COUNT,
 } RunMethod;
 
-enum { REASON_COUNT_MAX = 22 };
+enum { REASON_COUNT_MAX = 23 };
 
 // An event that the store must have written since the last comparison.
 typedef struct ExpectedEvent {

@@ -18,6 +18,8 @@ static const Operation OPERATIONS[] = {
     {"rewind", operate_rewind, 25},
     {"delete a message", operate_delete_message, 25},
     {"purge a message", operate_purge_message, 12},
+    {"append an exchange", operate_exchange, 40},
+    {"replay a history", operate_replay_history, 25},
     {"append a part", operate_append_part, 40},
     {"seal a message", operate_seal_message, 15},
     {"get a message", operate_get_message, 10},
