@@ -8,6 +8,9 @@
 // otherwise some of them.
 void compare_session(Run *run, ModelSession *session, bool is_full);
 
+// The parts of its own entries, by random filters.
+void compare_parts(Run *run, ModelSession *session);
+
 // Listings of sessions, by random filters.
 void compare_listing(Run *run);
 void compare_resolve(Run *run);

@@ -9,6 +9,7 @@
 static const char *const SUBTYPES[] = {"model", "thinking", "tools", "theme", "mode", "custom.x"};
 static const char *const PROVIDERS[] = {"anthropic", "openai", "local"};
 static const char *const MODELS[] = {"large", "small", "größer"};
+static const char *const TOOLS[] = {"bash", "read", "größer"};
 static const char *const JSONS[] = {"{}", "[1,2,{\"a\":null}]", "\"text\"", "{\"k\":[true,1e9]}"};
 
 const char *content_pick(Run *run, const char *const *words, size_t count)
@@ -122,7 +123,7 @@ static ToolUse *random_tool_use(Run *run)
     ToolUse *use = RUN_NEW(run, ToolUse);
     tine__v1__tool_use__init(use);
     use->id = run_text(run, "call-%u", run->next_number++);
-    use->name = text_of("bash");
+    use->name = text_of(TOOLS[run_below(run, LENGTH(TOOLS))]);
     if (run_chance(run, 70)) {
         use->input_case = TOOL_USE__INPUT_INPUT_JSON;
         use->input_json = text_of(JSONS[run_below(run, LENGTH(JSONS))]);
@@ -138,7 +139,9 @@ static ToolResult *random_tool_result(Run *run)
 {
     ToolResult *result = RUN_NEW(run, ToolResult);
     tine__v1__tool_result__init(result);
-    result->tool_use_id = text_of("call-1");
+    unsigned back = (unsigned)run_below(run, run->next_number < 40 ? run->next_number + 1 : 40);
+    result->tool_use_id = run_text(run, "call-%u", run->next_number - back);
+    result->tool_name = text_of(CONTENT_PICK(run, TOOLS));
     result->content = content_text(run);
     result->is_error = run_chance(run, 10);
     result->data_json = text_of(CONTENT_PICK(run, JSONS));

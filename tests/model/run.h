@@ -46,6 +46,7 @@
     X(APPEND_PART, append_part, AppendPart, true)                                                  \
     X(SEAL_MESSAGE, seal_message, SealMessage, true)                                               \
     X(LIST_MESSAGES, list_messages, ListMessages, false)                                           \
+    X(LIST_PARTS, list_parts, ListParts, false)                                                    \
     X(BUILD_CONTEXT, build_context, BuildContext, false)                                           \
     X(RECORD_CALL, record_call, RecordCall, true)                                                  \
     X(LIST_CALLS, list_calls, ListCalls, false)                                                    \
