@@ -10,6 +10,7 @@ void compare_session(Run *run, ModelSession *session, bool is_full);
 
 // The parts of its own entries, by random filters.
 void compare_parts(Run *run, ModelSession *session);
+void compare_originals(Run *run, ModelSession *session);
 
 // Listings of sessions, by random filters.
 void compare_listing(Run *run);

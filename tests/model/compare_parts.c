@@ -103,3 +103,30 @@ void compare_parts(Run *run, ModelSession *session)
         run_compare(run, "found part", pages.records[at++], &found[i].base);
     }
 }
+
+void compare_originals(Run *run, ModelSession *session)
+{
+    ListOriginalsRequest request = LIST_ORIGINALS_REQUEST__INIT;
+    request.session_id = session->id;
+    size_t wanted = 0, at = 0;
+    for (size_t i = 0; i < session->entry_count; i++)
+        wanted += session->entries[i]->has_original;
+    Pages pages = compare_read_pages(run, RUN_LIST_ORIGINALS, &request.base, wanted);
+    if (pages.count != wanted) {
+        run_differs(run, "ListOriginals of session %s ends after %zu of %zu", session->id,
+                    pages.count, wanted);
+    }
+    for (size_t i = 0; i < session->entry_count; i++) {
+        const Entry *entry = session->entries[i];
+        if (!entry->has_original) continue;
+        const Original *original = (const Original *)pages.records[at++];
+        if (strcmp(original->message_id, entry->id) != 0) {
+            run_differs(run, "the original of %s stands where that of %s should",
+                        original->message_id, entry->id);
+        }
+        Hash hash = hash_bytes(slice(original->content.data, original->content.len));
+        if (memcmp(hash.bytes, entry->original.bytes, HASH_BYTES) != 0) {
+            run_differs(run, "the original of %s reads otherwise than it was put", entry->id);
+        }
+    }
+}

@@ -39,7 +39,9 @@ struct Entry {
     Hash content;        // of the whole Message as it must read
     Hash content_bare;   // … when the call that produced it is gone
     char call_id[ID_BYTES]; // of that call in the session's ledger; "": none
-    bool is_verified;    // since its content last changed
+    bool has_original;
+    Hash original;    // of its bytes
+    bool is_verified; // since its content last changed
 };
 
 // "Session `reader` has an entry, or had a head, that follows an entry of `session` up to `last`."

@@ -74,6 +74,11 @@ void operate_append_event(Run *run, ModelSession *session, const Entry *entry,
 void operate_append_part(Run *run);
 void operate_seal_message(Run *run);
 
+// Keeps bytes beside an entry, in the place of those that were there.
+void operate_put_original(Run *run);
+ProtobufCBinaryData operate_random_original(Run *run);
+void operate_original_note(Entry *entry, ProtobufCBinaryData content);
+
 // An entry to change: anyone's. `*out_reason`: why its session refuses that, or why there is none.
 EntryPick pick_victim(Run *run, const char **out_reason);
 

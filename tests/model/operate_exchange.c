@@ -150,9 +150,12 @@ static void sending_send(Run *run, Sending *sending)
     for (size_t i = sending->first; i < request->n_messages; i++) {
         char *call_id = is_produced(request, i) ? response->call->id : NULL;
         const Receipt *receipt = response->receipts[i - sending->first];
-        const Entry *entry = message_appended(run, sending, i, receipt, call_id);
+        Entry *entry = message_appended(run, sending, i, receipt, call_id);
         has_usage = has_usage || entry->has_usage;
         if (entry->has_usage) totals_plus(&sum, &entry->usage);
+        if (request->n_originals > 0 && request->originals[i]->content.len > 0) {
+            operate_original_note(entry, request->originals[i]->content);
+        }
     }
     if (response->call) call_appended(run, sending, response);
     messages_propagate(run, sending, &sum, has_usage, response);
@@ -181,6 +184,18 @@ static void random_messages(Run *run, Sending *sending)
         if (kind == MESSAGE_KIND_COMPACTION) kind = MESSAGE_KIND_CUSTOM;
         request->messages[i] = content_message(run, kind);
         if (run_chance(run, 3)) request->messages[i]->external = operate_random_external(run);
+    }
+}
+
+// One for each message, some of them none.
+static void random_originals(Run *run, AppendExchangeRequest *request)
+{
+    request->n_originals = request->n_messages;
+    request->originals = run_alloc(run, request->n_messages * sizeof(NewOriginal *));
+    for (size_t i = 0; i < request->n_messages; i++) {
+        NewOriginal *original = request->originals[i] = RUN_NEW(run, NewOriginal);
+        tine__v1__new_original__init(original);
+        if (run_chance(run, 70)) original->content = operate_random_original(run);
     }
 }
 
@@ -221,6 +236,7 @@ void operate_exchange(Run *run)
     const char *parent_reason;
     sending_begin(run, &sending, pick_session(run));
     random_messages(run, &sending);
+    if (run_chance(run, 25)) random_originals(run, &sending.request);
     sending_call(run, &sending);
     bool is_malformed = random_parent(run, &sending, &parent_reason) ||
                         strcmp(sending.pick.reason, "INVALID_ARGUMENT") == 0;
@@ -233,7 +249,8 @@ void operate_exchange(Run *run)
         sending.reason =
             content_break(run, request->messages[run_below(run, request->n_messages)]);
     } else if (run_below(run, 100) == 0) {
-        request->n_messages = 0;
+        bool has_originals = request->n_originals > 0; // one too many, then
+        request->n_messages = has_originals ? request->n_messages - 1 : 0;
         sending.reason = "INVALID_ARGUMENT";
     }
     sending_send(run, &sending);

@@ -347,6 +347,7 @@ void operate_purge_message(Run *run)
     operate_check_receipt(run, response->receipt, entry);
     if (entry->is_purged) return;
     entry->is_purged = true;
+    entry->has_original = false;
     free(entry->text);
     entry->text = NULL;
     entry->external_source = NULL;

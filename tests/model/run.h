@@ -47,6 +47,8 @@
     X(SEAL_MESSAGE, seal_message, SealMessage, true)                                               \
     X(LIST_MESSAGES, list_messages, ListMessages, false)                                           \
     X(LIST_PARTS, list_parts, ListParts, false)                                                    \
+    X(PUT_ORIGINAL, put_original, PutOriginal, true)                                               \
+    X(LIST_ORIGINALS, list_originals, ListOriginals, false)                                        \
     X(BUILD_CONTEXT, build_context, BuildContext, false)                                           \
     X(RECORD_CALL, record_call, RecordCall, true)                                                  \
     X(LIST_CALLS, list_calls, ListCalls, false)                                                    \

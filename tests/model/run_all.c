@@ -22,6 +22,7 @@ static const Operation OPERATIONS[] = {
     {"replay a history", operate_replay_history, 25},
     {"append a part", operate_append_part, 40},
     {"seal a message", operate_seal_message, 15},
+    {"put an original", operate_put_original, 20},
     {"get a message", operate_get_message, 10},
     {"create a session", operate_create_session, 18},
     {"fork a session", operate_fork_session, 22},
