@@ -16,6 +16,9 @@ void compare_originals(Run *run, ModelSession *session);
 void compare_listing(Run *run);
 void compare_resolve(Run *run);
 
+// The ledger's sums, by random groups and filters.
+void compare_cost(Run *run);
+
 // The events since the last comparison.
 void compare_events(Run *run);
 

@@ -53,6 +53,7 @@
     X(RECORD_CALL, record_call, RecordCall, true)                                                  \
     X(LIST_CALLS, list_calls, ListCalls, false)                                                    \
     X(DELETE_CALL, delete_call, DeleteCall, true)                                                  \
+    X(SUMMARIZE_COST, summarize_cost, SummarizeCost, false)                                        \
     X(LIST_EVENTS, list_events, ListEvents, false)                                                 \
     X(PUBLISH_EVENT, publish_event, PublishEvent, true)                                            \
     X(STATS, stats, Stats, false)

@@ -105,6 +105,7 @@ static void compare_all(Run *run)
     for (int i = 0; i < LISTINGS; i++)
         compare_listing(run);
     compare_resolve(run);
+    compare_cost(run);
     if (run_below(run, CHECK_EVERY) == 0) check_store(run);
 }
 
