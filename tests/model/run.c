@@ -78,7 +78,7 @@ void run_open(Run *run, const RunOptions *options)
 
 void run_reopen(Run *run)
 {
-    static const uint32_t DEPTHS[] = {0, 0, 0, 2, 4};
+    static const uint32_t DEPTHS[] = {0, 0, 0, 1, 3};
     run->engine_options.store.fork_depth_max = DEPTHS[run_below(run, 5)];
     engine_stop(run);
     engine_start(run);

@@ -19,7 +19,7 @@ static const Operation OPERATIONS[] = {
     {"delete a message", operate_delete_message, 25},
     {"purge a message", operate_purge_message, 12},
     {"append an exchange", operate_exchange, 40},
-    {"replay a history", operate_replay_history, 25},
+    {"replay a history", operate_replay_history, 15},
     {"append a part", operate_append_part, 40},
     {"seal a message", operate_seal_message, 15},
     {"put an original", operate_put_original, 20},
@@ -43,7 +43,7 @@ static const Operation OPERATIONS[] = {
     {"reuse an operation", run_reuse_operation, 3},
     {"read in vain", operate_read_in_vain, 5},
     {"list events in vain", operate_list_events_in_vain, 3},
-    {"reopen", operate_reopen, 1},
+    {"reopen", operate_reopen, 2},
     {"go on with pages", operate_pages, 20},
 };
 
