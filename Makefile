@@ -32,6 +32,7 @@ bench: ## Run the benchmarks: the engine alone, and over sockets beside libnng a
 	@$(MAKE) --no-print-directory build
 	@build/release/bench/bench_engine
 	@build/release/bench/bench_transport
+	@build/release/bench/bench_pi
 
 fuzz: ## Run the fuzzers only; FUZZ_SECONDS=600 makes it longer
 	@TINE_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) scripts/run-tests fuzz

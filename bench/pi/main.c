@@ -198,6 +198,8 @@ int main(int argc, char **argv)
     report_ratio_at_least("pi_import_rate", bare_median / seconds, TARGET,
                           "import %.2f s, the same rows bare %.2f s", seconds, bare_median);
     fclose(file);
+    bench_remove(store);
+    bench_remove(bare);
     options_end(&options);
     return 0;
 }
