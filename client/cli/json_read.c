@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "json_scan.h"
+#include "json_value.h"
 #include "nearest.h"
 
 enum { NAME_BYTES_MAX = 128, NUMBER_BYTES_MAX = 64 };
@@ -161,31 +162,6 @@ static Error read_member(JsonScan *scan, ProtobufCMessage *message,
     return error;
 }
 
-static size_t element_bytes(const ProtobufCFieldDescriptor *field)
-{
-    switch (field->type) {
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_MESSAGE: return sizeof(void *);
-    case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE: return 8;
-    case PROTOBUF_C_TYPE_INT32:
-    case PROTOBUF_C_TYPE_SINT32:
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_BOOL:
-    case PROTOBUF_C_TYPE_ENUM: return 4;
-    }
-    assert(false); // protobuf-c has no other type
-    return 0;
-}
-
 // Makes room for one more element: the array's capacity is the next power of two of its count, and
 // so need not be kept anywhere.
 static Error grow_list(JsonScan *scan, void **array, size_t count, size_t stride)
@@ -206,7 +182,7 @@ static Error read_list(JsonScan *scan, ProtobufCMessage *message,
 {
     if (!scan_take(scan, '[')) return scan_fail_expected(scan, "a list");
     void **array = field_slot(message, field);
-    size_t *count = field_quantifier(message, field), stride = element_bytes(field);
+    size_t *count = field_quantifier(message, field), stride = json_value_bytes(field->type);
     bool is_end = scan_take(scan, ']');
     while (!is_end) {
         size_t outside = scan_enter_index(scan, *count);
@@ -397,7 +373,7 @@ static Error read_bytes(JsonScan *scan, ProtobufCBinaryData *out)
 static Error read_value_signed(JsonScan *scan, const ProtobufCFieldDescriptor *field, void *slot)
 {
     int64_t number = 0;
-    bool is_wide = element_bytes(field) == 8;
+    bool is_wide = json_value_bytes(field->type) == 8;
     Error error = is_wide ? read_signed(scan, INT64_MIN, INT64_MAX, &number)
                           : read_signed(scan, INT32_MIN, INT32_MAX, &number);
     if (error) return error;
@@ -412,7 +388,7 @@ static Error read_value_signed(JsonScan *scan, const ProtobufCFieldDescriptor *f
 static Error read_value_unsigned(JsonScan *scan, const ProtobufCFieldDescriptor *field, void *slot)
 {
     uint64_t number = 0;
-    bool is_wide = element_bytes(field) == 8;
+    bool is_wide = json_value_bytes(field->type) == 8;
     Error error = read_unsigned(scan, is_wide ? UINT64_MAX : UINT32_MAX, &number);
     if (error) return error;
     if (is_wide) {

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "json.h"
+#include "json_value.h"
 
 typedef struct JsonOut {
     FILE *file;
@@ -92,36 +93,11 @@ static bool is_written(const ProtobufCMessage *message, const ProtobufCFieldDesc
     return true;
 }
 
-static size_t value_bytes(ProtobufCType type)
-{
-    switch (type) {
-    case PROTOBUF_C_TYPE_INT32:
-    case PROTOBUF_C_TYPE_SINT32:
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_ENUM: return 4;
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE: return 8;
-    case PROTOBUF_C_TYPE_BOOL: return sizeof(protobuf_c_boolean);
-    case PROTOBUF_C_TYPE_STRING: return sizeof(char *);
-    case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
-    case PROTOBUF_C_TYPE_MESSAGE: return sizeof(ProtobufCMessage *);
-    }
-    assert(false); // protobuf-c has no other type
-    return 0;
-}
-
 static void write_list(JsonOut *out, const ProtobufCMessage *message,
                        const ProtobufCFieldDescriptor *field)
 {
     const uint8_t *values = *(const uint8_t *const *)field_value(message, field);
-    size_t count = field_count(message, field), stride = value_bytes(field->type);
+    size_t count = field_count(message, field), stride = json_value_bytes(field->type);
     putc('[', out->file);
     out->depth++;
     for (size_t i = 0; i < count; i++) {
