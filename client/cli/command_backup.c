@@ -114,7 +114,7 @@ static int make_copy(Backup *backup)
 
 static int check_copy(Backup *backup)
 {
-    int code = verify_store(backup->partial, NULL, NULL, &backup->verified);
+    int code = verify_copy(backup->partial, &backup->verified);
     partial_clean(backup->partial);
     if (code) return code;
     const Verified *verified = &backup->verified;

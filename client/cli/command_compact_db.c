@@ -31,7 +31,7 @@ static int compact(const Place *place)
     code = make_copy(place->directory, partial);
     if (code) return code;
     Verified verified;
-    code = verify_store(partial, NULL, NULL, &verified);
+    code = verify_copy(partial, &verified);
     if (!code && !verified_is_clean(&verified)) {
         (void)verified_say(&verified, place->directory);
         code = cli_say(EXIT_FAILED, "nothing was changed");

@@ -53,7 +53,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     int code = lock_place(&restore);
     if (!code) code = copy_backup(&restore);
     if (!code) {
-        code = verify_store(restore.partial, NULL, NULL, &restore.verified);
+        code = verify_copy(restore.partial, &restore.verified);
         if (!code && !verified_is_clean(&restore.verified)) {
             code = verified_say(&restore.verified, restore.backup);
         }

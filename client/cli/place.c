@@ -18,7 +18,7 @@
 #include "daemon/paths.h"
 #include "store/copy.h"
 
-enum { FILE_PATH_BYTES_MAX = PATH_MAX + 32 };
+enum { FILE_PATH_BYTES_MAX = PATH_MAX + 64 };
 
 static const char PARTIAL[] = ".partial-";
 
@@ -94,7 +94,8 @@ static FilePath guarded, guarded_files[3];
 
 static void remove_guarded(int signal_number)
 {
-    for (size_t i = 0; i < 3; i++) (void)unlink(guarded_files[i].text);
+    for (size_t i = 0; i < 3; i++)
+        (void)unlink(guarded_files[i].text);
     (void)rmdir(guarded.text);
     (void)signal(signal_number, SIG_DFL);
     (void)raise(signal_number);
@@ -120,6 +121,11 @@ void partial_clean(const char *directory)
 {
     (void)unlink(file_in(directory, "lock.mdb").text);
     (void)unlink(file_in(directory, "tine.lock").text);
+    char kept[32]; // of a copy that was migrated
+    snprintf(kept, sizeof(kept), "before-format-%d", STORE_FORMAT_VERSION);
+    FilePath kept_directory = file_in(directory, kept);
+    (void)unlink(file_in(kept_directory.text, "data.mdb").text);
+    (void)rmdir(kept_directory.text);
 }
 
 void partial_remove(const char *directory)

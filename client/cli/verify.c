@@ -13,12 +13,13 @@
 
 typedef struct Checking {
     const char *directory;
+    bool may_write;
     StoreCheckOptions options;
 } Checking;
 
 static void check(const Checking *checking, Verified *out)
 {
-    StoreOptions options = {.directory = checking->directory, .is_read_only = true};
+    StoreOptions options = {.directory = checking->directory, .is_read_only = !checking->may_write};
     Store *store = NULL;
     out->error = store_open(&options, &out->detail, &store);
     if (out->error) return;
@@ -53,7 +54,8 @@ static void read_result(int in, Verified *out)
 static void wait_for(pid_t child, Verified *out)
 {
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
     if (out->is_read || out->error) return;
     out->error = ERROR_CORRUPT;
     const char *end = WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "a failure";
@@ -61,16 +63,14 @@ static void wait_for(pid_t child, Verified *out)
              "the file is broken: reading it ends by %s", end);
 }
 
-int verify_store(const char *directory, void (*found)(void *context, const Damage *damage),
-                 void *context, Verified *out)
+static int verify(const Checking *checking, Verified *out)
 {
-    Checking checking = {.directory = directory, .options = {found, context}};
     int ends[2];
     *out = (Verified){.is_read = false};
     fflush(NULL);
     if (pipe2(ends, O_CLOEXEC) != 0) return cli_say(EXIT_FAILED, "pipe: %s", strerror(errno));
     pid_t child = fork();
-    if (child == 0) become_checker(&checking, ends[1]);
+    if (child == 0) become_checker(checking, ends[1]);
     close(ends[1]);
     if (child < 0) {
         close(ends[0]);
@@ -82,6 +82,19 @@ int verify_store(const char *directory, void (*found)(void *context, const Damag
     close(ends[0]);
     wait_for(child, out);
     return EXIT_OK;
+}
+
+int verify_store(const char *directory, void (*found)(void *context, const Damage *damage),
+                 void *context, Verified *out)
+{
+    Checking checking = {.directory = directory, .options = {found, context}};
+    return verify(&checking, out);
+}
+
+int verify_copy(const char *directory, Verified *out)
+{
+    Checking checking = {.directory = directory, .may_write = true};
+    return verify(&checking, out);
 }
 
 bool verified_is_clean(const Verified *verified)

@@ -20,6 +20,10 @@ typedef struct Verified {
 MUST_USE int verify_store(const char *directory, void (*found)(void *context, const Damage *damage),
                           void *context, Verified *out);
 
+// The same of a copy in the making, which nobody else has; one of an older format is migrated
+// first.
+MUST_USE int verify_copy(const char *directory, Verified *out);
+
 // Whether nothing is wrong.
 bool verified_is_clean(const Verified *verified);
 

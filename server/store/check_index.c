@@ -81,8 +81,8 @@ static Error check_call_external(Check *check, Slice key, Ulid session, Slice by
     }
     CallRecord *call = NULL;
     if (found) {
-        Error error = check_decode(check, &call_record__descriptor, TABLE_SESSION_INDEX, key, value,
-                                   &call);
+        Error error =
+            check_decode(check, &call_record__descriptor, TABLE_SESSION_INDEX, key, value, &call);
         if (error || !call) return error;
     }
     if (call && call->external) {
@@ -92,6 +92,23 @@ static Error check_call_external(Check *check, Slice key, Ulid session, Slice by
     check_damage(check, DAMAGE_CALL, TABLE_SESSION_INDEX, key,
                  "it leads to no call, or to one with another external id");
     return ERROR_NONE;
+}
+
+// The status that a session's head has; a head that is missing is reported by check_session.c.
+static Error status_of(Check *check, Slice key, Ulid id, SessionStatus *out)
+{
+    *out = SESSION_STATUS_UNSPECIFIED;
+    Key record_key = key_session(id, SESSION_ROW_HEAD);
+    bool found;
+    Slice bytes;
+    Session *head = NULL;
+    Error error = record_get(&check->txn, TABLE_SESSIONS, &record_key, &found, &bytes);
+    if (error) return check_survive(check, error, TABLE_SESSION_INDEX, key);
+    if (!found) return ERROR_NONE;
+    error = check_decode(check, &session__descriptor, TABLE_SESSIONS, key_slice(&record_key), bytes,
+                         &head);
+    if (!error && head) *out = head->status;
+    return error;
 }
 
 static Error check_index_row(Check *check, void *context, Slice key, Slice bytes)
@@ -106,8 +123,11 @@ static Error check_index_row(Check *check, void *context, Slice key, Slice bytes
     Error error =
         settings_named(check, DAMAGE_SESSION_INDEX, TABLE_SESSION_INDEX, key, id, &settings);
     if (error || !settings) return error;
+    SessionIndexed indexed = {.settings = settings};
+    if (listing == LISTING_STATUS) error = status_of(check, key, id, &indexed.status);
+    if (error) return error;
     SessionIndexEntry entries[SESSION_INDEX_ENTRIES_MAX];
-    size_t count = session_index_entries(settings, entries);
+    size_t count = session_index_entries(indexed, entries);
     for (size_t i = 0; i < count; i++) {
         if ((uint8_t)entries[i].listing == listing &&
             memcmp(entries[i].hash.bytes, key.bytes + 1, HASH_BYTES) == 0) {

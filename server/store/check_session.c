@@ -126,12 +126,10 @@ static Error check_ledger(Check *check, Slice key, const CheckedSession *session
     if (error) return check_survive(check, error, TABLE_SESSIONS, key);
     if (session->head->call_count != count) {
         check_damage(check, DAMAGE_CALL, TABLE_SESSIONS, key, "call_count is %llu, there are %llu",
-                     (unsigned long long)session->head->call_count,
-                     (unsigned long long)count);
+                     (unsigned long long)session->head->call_count, (unsigned long long)count);
     }
     if (!is_same_call(session->head->last_call, last)) {
-        check_damage(check, DAMAGE_CALL, TABLE_SESSIONS, key,
-                     "last_call is not the newest call");
+        check_damage(check, DAMAGE_CALL, TABLE_SESSIONS, key, "last_call is not the newest call");
     }
     return ERROR_NONE;
 }
@@ -139,7 +137,8 @@ static Error check_ledger(Check *check, Slice key, const CheckedSession *session
 static Error check_indexed(Check *check, Slice key, const CheckedSession *session)
 {
     SessionIndexEntry entries[SESSION_INDEX_ENTRIES_MAX];
-    size_t count = session_index_entries(session->settings, entries);
+    SessionIndexed indexed = {session->settings, session->head->status};
+    size_t count = session_index_entries(indexed, entries);
     for (size_t i = 0; i < count; i++) {
         Key entry = key_session_index(entries[i].listing, entries[i].hash, session->id);
         bool found;

@@ -83,7 +83,10 @@ Error session_create(Txn *txn, Session *settings, SlugPolicy slug_policy,
     }
 
     error = session_put_settings(txn, id, settings);
-    if (!error) error = session_index_update(txn, id, NULL, settings);
+    if (!error) {
+        error = session_index_update(txn, id, (SessionIndexed){NULL},
+                                     (SessionIndexed){settings, SESSION_STATUS_IDLE});
+    }
     if (!error && origin->is_set) error = origin_put(txn, id, id, origin);
     if (!error && !ulid_is_zero(parent)) {
         Key key = key_of_ids(parent, id);

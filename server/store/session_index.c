@@ -16,10 +16,17 @@ static size_t entry_add(SessionIndexEntry *out, size_t count, SessionListing lis
     return count + 1;
 }
 
-size_t session_index_entries(const Session *settings,
+Hash session_index_status_hash(SessionStatus status)
+{
+    return (Hash){{(uint8_t)status}};
+}
+
+size_t session_index_entries(SessionIndexed session,
                              SessionIndexEntry out[SESSION_INDEX_ENTRIES_MAX])
 {
+    const Session *settings = session.settings;
     size_t count = 0;
+    if (!settings) return 0;
     count = entry_add(out, count, LISTING_PROJECT_DIR, settings->project_dir);
     count = entry_add(out, count, LISTING_SLUG, settings->slug);
     count = entry_add(out, count, LISTING_WORKSPACE, settings->workspace_id);
@@ -34,6 +41,15 @@ size_t session_index_entries(const Session *settings,
     }
     if (settings->deleted_at != 0) {
         out[count++] = (SessionIndexEntry){LISTING_DELETED, {{0}}};
+    }
+    if (settings->archived_at != 0) {
+        out[count++] = (SessionIndexEntry){LISTING_ARCHIVED, {{0}}};
+    } else if (settings->deleted_at == 0) {
+        out[count++] = (SessionIndexEntry){LISTING_ACTIVE, {{0}}};
+    }
+    if (session.status != SESSION_STATUS_UNSPECIFIED && session.status != SESSION_STATUS_IDLE) {
+        Hash hash = session_index_status_hash(session.status);
+        out[count++] = (SessionIndexEntry){LISTING_STATUS, hash};
     }
     return count;
 }
@@ -50,13 +66,12 @@ static bool entries_contain(const SessionIndexEntry *entries, size_t count,
     return false;
 }
 
-Error session_index_update(Txn *txn, Ulid id, const Session *old_settings,
-                           const Session *new_settings)
+Error session_index_update(Txn *txn, Ulid id, SessionIndexed before, SessionIndexed after)
 {
     SessionIndexEntry old_entries[SESSION_INDEX_ENTRIES_MAX];
     SessionIndexEntry new_entries[SESSION_INDEX_ENTRIES_MAX];
-    size_t old_count = old_settings ? session_index_entries(old_settings, old_entries) : 0;
-    size_t new_count = new_settings ? session_index_entries(new_settings, new_entries) : 0;
+    size_t old_count = session_index_entries(before, old_entries);
+    size_t new_count = session_index_entries(after, new_entries);
 
     for (size_t i = 0; i < old_count; i++) {
         if (entries_contain(new_entries, new_count, &old_entries[i])) continue;

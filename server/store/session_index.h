@@ -5,7 +5,13 @@
 #include "names.h"
 #include "store/store.h"
 
-// One entry of session_index that a session's settings give rise to.
+// What of a session the index speaks of: its settings, and of its head the status.
+typedef struct SessionIndexed {
+    const Session *settings; // NULL: there is no session
+    SessionStatus status;    // as it was set, whatever time it ends at
+} SessionIndexed;
+
+// One entry of session_index that a session gives rise to.
 typedef struct SessionIndexEntry {
     SessionListing listing;
     Hash hash;
@@ -13,13 +19,15 @@ typedef struct SessionIndexEntry {
 
 enum { SESSION_INDEX_ENTRIES_MAX = 12 };
 
-// Lists the entries that these settings must have; returns how many.
-size_t session_index_entries(const Session *settings,
+// The hash under which LISTING_STATUS has the sessions of a status.
+Hash session_index_status_hash(SessionStatus status);
+
+// Lists the entries that such a session must have; returns how many.
+size_t session_index_entries(SessionIndexed session,
                              SessionIndexEntry out[SESSION_INDEX_ENTRIES_MAX]);
 
-// Makes the index say what `new_settings` say instead of `old_settings` (NULL: nothing).
-MUST_USE Error session_index_update(Txn *txn, Ulid id, const Session *old_settings,
-                                    const Session *new_settings);
+// Makes the index say what holds for `after` instead of what held for `before`.
+MUST_USE Error session_index_update(Txn *txn, Ulid id, SessionIndexed before, SessionIndexed after);
 
 // The first session with this slug, or this external id, other than `except`; zero if none.
 MUST_USE Error session_index_slug_holder(Txn *txn, const char *slug, Ulid except, Ulid *out);

@@ -67,14 +67,30 @@ static bool source_by_text(Source *source, SessionListing listing, const char *t
     return true;
 }
 
-static void source_choose(Source *source, const SessionQuery *query)
+// Of deleted, archived and active sessions alone, if one of these is asked for.
+static void source_choose_state(Source *source, const SessionQuery *query)
 {
     static const Hash HASH_ZERO = {{0}};
+    if (query->deleted == DELETED_FILTER_ONLY) {
+        source_index(source, LISTING_DELETED, HASH_ZERO);
+    } else if (query->archived == ARCHIVED_FILTER_ONLY) {
+        source_index(source, LISTING_ARCHIVED, HASH_ZERO);
+    } else if (query->archived == ARCHIVED_FILTER_EXCLUDE &&
+               query->deleted != DELETED_FILTER_INCLUDE) {
+        source_index(source, LISTING_ACTIVE, HASH_ZERO);
+    }
+}
+
+static void source_choose(Source *source, const SessionQuery *query)
+{
     *source = (Source){
         .table = TABLE_SESSIONS, .before = query->before, .before_active = query->before_active};
     if (query->order == SESSION_ORDER_LAST_ACTIVE) {
         source->table = TABLE_BY_ACTIVE;
         source->is_by_active = true;
+    } else if (query->status != SESSION_STATUS_UNSPECIFIED &&
+               query->status != SESSION_STATUS_IDLE) {
+        source_index(source, LISTING_STATUS, session_index_status_hash(query->status));
     } else if (!ulid_is_zero(query->parent)) {
         source->table = TABLE_CHILDREN;
         source->prefix = key_of_id(query->parent);
@@ -87,9 +103,8 @@ static void source_choose(Source *source, const SessionQuery *query)
                !source_by_text(source, LISTING_PROJECT, query->project_id) &&
                !source_by_text(source, LISTING_ACCOUNT, query->account_id) &&
                !source_by_text(source, LISTING_PROJECT_DIR, query->project_dir) &&
-               !source_by_text(source, LISTING_ROLE_NAME, query->role_name) &&
-               query->deleted == DELETED_FILTER_ONLY) {
-        source_index(source, LISTING_DELETED, HASH_ZERO);
+               !source_by_text(source, LISTING_ROLE_NAME, query->role_name)) {
+        source_choose_state(source, query);
     }
 }
 

@@ -10,11 +10,13 @@
 #include "store/session_index.h"
 
 // Stores changed settings with their indexes, and the head with its event.
-static Error put_changed(Txn *txn, Ulid id, const Session *old_settings, const Session *settings,
+static Error put_changed(Txn *txn, Ulid id, SessionIndexed before, const Session *settings,
                          Session *head, const char *event_type)
 {
     Error error = session_put_settings(txn, id, settings);
-    if (!error) error = session_index_update(txn, id, old_settings, settings);
+    if (!error) {
+        error = session_index_update(txn, id, before, (SessionIndexed){settings, head->status});
+    }
     if (error) return error;
     Event event = EVENT__INIT;
     event.type = (char *)(uintptr_t)event_type;
@@ -32,9 +34,10 @@ Error session_rename(Txn *txn, Ulid id, const char *slug, SlugPolicy policy)
     if (error) return error;
     if (strcmp(settings->slug, slug) == 0) return ERROR_NONE;
     Session old_settings = *settings;
+    SessionIndexed before = {&old_settings, head->status};
     error = session_index_settle_slug(txn, slug, policy, id, &settings->slug);
     if (error || strcmp(settings->slug, old_settings.slug) == 0) return error;
-    return put_changed(txn, id, &old_settings, settings, head, EVENT_SESSION_UPDATED);
+    return put_changed(txn, id, before, settings, head, EVENT_SESSION_UPDATED);
 }
 
 static bool mask_holds(const UpdateSessionRequest *request, SessionField field)
@@ -89,10 +92,11 @@ Error session_update(Txn *txn, Ulid id, const UpdateSessionRequest *request)
     if (!error) error = session_settings(txn, id, &settings);
     if (error) return error;
     Session old_settings = *settings;
+    SessionIndexed before = {&old_settings, head->status};
     for (size_t i = 0; i < request->n_mask; i++) {
         set_field(settings, head, request, request->mask[i], txn->now_ms);
     }
-    return put_changed(txn, id, &old_settings, settings, head, EVENT_SESSION_UPDATED);
+    return put_changed(txn, id, before, settings, head, EVENT_SESSION_UPDATED);
 }
 
 Error session_set_deleted(Txn *txn, Ulid id, bool is_deleted)
@@ -103,8 +107,9 @@ Error session_set_deleted(Txn *txn, Ulid id, bool is_deleted)
     if (error) return error;
     if ((settings->deleted_at != 0) == is_deleted) return ERROR_NONE;
     Session old_settings = *settings;
+    SessionIndexed before = {&old_settings, head->status};
     settings->deleted_at = is_deleted ? txn->now_ms : 0;
-    return put_changed(txn, id, &old_settings, settings, head,
+    return put_changed(txn, id, before, settings, head,
                        is_deleted ? EVENT_SESSION_DELETED : EVENT_SESSION_RESTORED);
 }
 

@@ -18,6 +18,7 @@
 #include "base/limits.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "store/migrate.h"
 
 struct Store {
     StoreOptions options;
@@ -80,24 +81,41 @@ static Error state_read(Txn *txn, bool *out_found, StoreState *out)
     return ERROR_NONE;
 }
 
-static Error format_check(Txn *txn, bool *out_is_new)
+// 0: a new file.
+static Error format_read(Txn *txn, uint64_t *out_version)
 {
     Key key = meta_key(META_FORMAT);
     Slice value;
     bool found;
     Error error = txn_get(txn, TABLE_META, &key, &found, &value);
     if (error) return error;
-    *out_is_new = !found;
+    *out_version = 0;
     if (!found) return ERROR_NONE;
     if (value.size != 8) {
         return error_say(txn->detail, ERROR_CORRUPT, "meta.format is %zu bytes long", value.size);
     }
-    uint64_t version = bytes_get_u64(value.bytes);
-    if (version == STORE_FORMAT_VERSION) return ERROR_NONE;
-    return error_say(txn->detail, ERROR_INVALID_ARGUMENT,
-                     "%s has storage format %llu, this program reads format %d; use the tine that "
-                     "wrote it, or a newer one",
-                     txn->store->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
+    *out_version = bytes_get_u64(value.bytes);
+    return ERROR_NONE;
+}
+
+// Whether the file can be used as it is, or after a migration.
+static Error format_check(const Store *store, uint64_t version, bool *out_is_older,
+                          ErrorDetail *detail)
+{
+    uint64_t wanted = store->options.format;
+    *out_is_older = version >= MIGRATE_FORMAT_MIN && version < wanted;
+    if (version == 0 || version == wanted) return ERROR_NONE;
+    if (!*out_is_older) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT,
+                         "%s has storage format %llu, this program reads format %d; use the tine "
+                         "that wrote it, or a newer one",
+                         store->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
+    }
+    if (!store->options.is_read_only) return ERROR_NONE;
+    return error_say(detail, ERROR_INVALID_ARGUMENT,
+                     "%s has storage format %llu, this program reads format %d; start tined on it "
+                     "once, which migrates it",
+                     store->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
 }
 
 static Error instance_read(Txn *txn)
@@ -114,6 +132,14 @@ static Error instance_read(Txn *txn)
     return ERROR_NONE;
 }
 
+Error txn_set_format(Txn *txn, uint64_t format)
+{
+    uint8_t version[8];
+    bytes_put_u64(version, format);
+    Key key = meta_key(META_FORMAT);
+    return txn_put(txn, TABLE_META, &key, slice(version, sizeof(version)));
+}
+
 Error txn_renew_instance(Txn *txn)
 {
     char instance_id[ULID_TEXT_BYTES + 1];
@@ -125,23 +151,57 @@ Error txn_renew_instance(Txn *txn)
 static Error store_initialise(Txn *txn)
 {
     txn->state.first_event_sequence = 1;
-    uint8_t version[8];
-    bytes_put_u64(version, STORE_FORMAT_VERSION);
-    Key key = meta_key(META_FORMAT);
-    Error error = txn_put(txn, TABLE_META, &key, slice(version, sizeof(version)));
+    Error error = txn_set_format(txn, txn->store->options.format);
     return error ? error : txn_renew_instance(txn);
 }
 
-// Reads format, instance and state, or writes them into a new store.
-static Error store_load(Store *store, ErrorDetail *detail)
+static Error open_kv(Store *store, ErrorDetail *detail)
+{
+    uint8_t version[8];
+    bytes_put_u64(version, store->options.format);
+    KvOptions kv_options = {
+        .directory = store->directory,
+        .table_names = TABLE_NAMES,
+        .table_count = TABLE_COUNT,
+        .mark = {TABLE_META, slice_of(META_FORMAT), slice(version, sizeof(version))},
+        .map_bytes = store->options.map_bytes,
+        .file_system_type = store->options.file_system_type,
+        .no_sync = store->options.is_ephemeral,
+        .read_only = store->options.is_read_only,
+        .seam = store->options.seam,
+    };
+    return kv_open(&kv_options, detail, &store->kv);
+}
+
+// Opens the file as this program's format has it, migrated if it is older. `out_is_new`: it is
+// empty.
+static Error open_format(Store *store, bool *out_is_new, ErrorDetail *detail)
 {
     Txn txn;
-    bool is_new;
-    Error error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
+    uint64_t version;
+    bool is_older;
+    Error error = open_kv(store, detail);
+    if (!error) error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
     if (error) return error;
-    error = format_check(&txn, &is_new);
+    error = format_read(&txn, &version);
     txn_abort(&txn);
+    if (!error) error = format_check(store, version, &is_older, detail);
     if (error) return error;
+    *out_is_new = version == 0;
+    if (!is_older) return ERROR_NONE;
+    error = migrate_copy(&store->options, store->kv, version, detail);
+    if (error) return error;
+    kv_close(store->kv);
+    store->kv = NULL;
+    error = migrate_swap(&store->options, detail);
+    return error ? error : open_kv(store, detail);
+}
+
+// Reads instance and state, or writes format, instance and state into a new store.
+static Error store_load(Store *store, bool is_new, ErrorDetail *detail)
+{
+    Txn txn;
+    Error error = ERROR_NONE;
     if (is_new && store->options.is_read_only) {
         return error_say(detail, ERROR_CORRUPT, "%s holds no store: meta.format is missing",
                          store->directory);
@@ -165,6 +225,7 @@ static Error store_load(Store *store, ErrorDetail *detail)
 static void options_fill(StoreOptions *options)
 {
     if (!options->clock.now_ms) options->clock = clock_system();
+    if (options->format == 0) options->format = STORE_FORMAT_VERSION;
     if (options->event_count_max == 0) options->event_count_max = EVENT_COUNT_DEFAULT;
     if (options->event_age_ms_max == 0) options->event_age_ms_max = EVENT_AGE_MS_DEFAULT;
     if (options->operation_age_ms_max == 0) {
@@ -189,22 +250,9 @@ static Error store_open_files(Store *store, ErrorDetail *detail)
     }
     Error error = lock_directory(store, detail);
     if (error) return error;
-    uint8_t version[8];
-    bytes_put_u64(version, STORE_FORMAT_VERSION);
-    KvOptions kv_options = {
-        .directory = store->directory,
-        .table_names = TABLE_NAMES,
-        .table_count = TABLE_COUNT,
-        .mark = {TABLE_META, slice_of(META_FORMAT), slice(version, sizeof(version))},
-        .map_bytes = store->options.map_bytes,
-        .file_system_type = store->options.file_system_type,
-        .no_sync = store->options.is_ephemeral,
-        .read_only = is_read_only,
-        .seam = store->options.seam,
-    };
-    error = kv_open(&kv_options, detail, &store->kv);
-    if (error) return error;
-    return store_load(store, detail);
+    bool is_new;
+    error = open_format(store, &is_new, detail);
+    return error ? error : store_load(store, is_new, detail);
 }
 
 Error store_open(const StoreOptions *options, ErrorDetail *detail, Store **out_store)

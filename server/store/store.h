@@ -17,7 +17,7 @@
 
 typedef struct Store Store;
 
-enum { STORE_FORMAT_VERSION = 1, INSTANCE_ID_BYTES = ULID_TEXT_BYTES };
+enum { STORE_FORMAT_VERSION = 2, INSTANCE_ID_BYTES = ULID_TEXT_BYTES };
 
 typedef struct StoreOptions {
     const char *directory;        // created with mode 0700 if it is missing
@@ -30,6 +30,7 @@ typedef struct StoreOptions {
     int64_t operation_age_ms_max; // 0: OPERATION_AGE_MS_DEFAULT
     Clock clock;                  // .now_ms NULL: the system's
     uint64_t random_seed;         // 0: from the kernel
+    uint64_t format;              // that the file must have; 0: STORE_FORMAT_VERSION
     KvSeam seam;
     unsigned long file_system_type; // 0: asked of the kernel. Tests say another
 } StoreOptions;
@@ -38,6 +39,7 @@ typedef struct StoreOptions {
 // ERROR_INVALID_ARGUMENT: not a local file system, or of a newer format. ERROR_IO, ERROR_CORRUPT,
 // ERROR_STORE_FULL. Nothing is changed when it fails, nor, but for the lock's file, when it is
 // read-only; then ERROR_IO: there is no store, and ERROR_CORRUPT: one without a table, or empty.
+// A store of an older format is migrated (store/migrate.h); read-only, ERROR_INVALID_ARGUMENT.
 MUST_USE Error store_open(const StoreOptions *options, ErrorDetail *detail, Store **out_store);
 
 // No transaction may be open. NULL is allowed.
@@ -88,6 +90,9 @@ void txn_abort(Txn *txn);
 
 // The state as this transaction sees it.
 MUST_USE Error txn_state(Txn *txn, StoreState *out);
+
+// Sets the file's format; only migrations change it.
+MUST_USE Error txn_set_format(Txn *txn, uint64_t format);
 
 // Gives the store a new instance id, which counts from its next opening on.
 MUST_USE Error txn_renew_instance(Txn *txn);

@@ -58,6 +58,9 @@ typedef enum SessionListing {
     LISTING_PURGING = 10,
     LISTING_TOMBSTONE = 11,
     LISTING_CALL_EXTERNAL = 12, // the value is the call that has this external id
+    LISTING_ACTIVE = 13,        // neither deleted nor archived; zero hash
+    LISTING_ARCHIVED = 14,      // zero hash
+    LISTING_STATUS = 15,        // the hash's first byte is the status; IDLE has no row
 } SessionListing;
 
 enum { KEY_SIZE_MAX = 96 };

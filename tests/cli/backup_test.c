@@ -15,6 +15,8 @@
 #include "tine.h"
 #include "tine_calls.h"
 
+#define FORMAT_1 SOURCE_DIR "/tests/store/fixtures/format-1.mdb.gz"
+
 static char session_id[27];
 
 static void make_session(Shell *shell)
@@ -102,7 +104,8 @@ TEST(a_backup_under_load_has_all_writes_and_none_half)
     Load load = {.is_over = false};
     pthread_t writer;
     CHECK_EQ(pthread_create(&writer, NULL, write_load, &load), 0);
-    while (atomic_load(&load.acknowledged) < 5) sched_yield();
+    while (atomic_load(&load.acknowledged) < 5)
+        sched_yield();
     for (unsigned i = 0; i < test_scaled(10); i++) {
         char name[32];
         unsigned before = atomic_load(&load.acknowledged);
@@ -160,9 +163,10 @@ TEST(a_backup_is_not_written_over_and_not_of_another_tined_s_store)
     shell_ok(shell, "tine backup one");
     shell_fails(shell, 1, "tine backup one");
     shell_says(shell, "exists already");
-    shell_fails(shell, 1, "TINE_DATA=$PWD/one tine call GetSession '{}'; "
-                          "cp -r one other && tine restore-backup one --data other2 && "
-                          "TINE_DATA=other2 tine backup two");
+    shell_fails(shell, 1,
+                "TINE_DATA=$PWD/one tine call GetSession '{}'; "
+                "cp -r one other && tine restore-backup one --data other2 && "
+                "TINE_DATA=other2 tine backup two");
     shell_says(shell, "keeps another store");
     shell_ok(shell, "tine backup --data other2 two && ls");
     CHECK(!strstr(shell->output, "partial"));
@@ -182,6 +186,20 @@ TEST(a_damaged_backup_is_refused)
     shell_ok(shell, "tine check && ls data/tine");
     CHECK(!strstr(shell->output, "partial") && !strstr(shell->output, "before"));
     shell_fails(shell, 3, "tine restore-backup nowhere");
+}
+
+TEST(a_backup_of_an_older_format_is_migrated_and_restored)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "mkdir old && gzip -dc '" FORMAT_1 "' >old/data.mdb && cp -r old kept");
+    shell_fails(shell, 1, "tine check old");
+    shell_says(shell, "storage format 1");
+    shell_ok(shell, "tine restore-backup old --data new && cmp old/data.mdb kept/data.mdb");
+    shell_ok(shell, "tine check new && ls new");
+    CHECK(!strstr(shell->output, "partial") && !strstr(shell->output, "before"));
+    shell_ok(shell, "tine --url embedded:new call ListSessions '{\"status\": "
+                    "\"SESSION_STATUS_BUSY\"}' | jq -r .sessions[].slug");
+    CHECK_STR(shell->output, "busy\n");
 }
 
 // The copy waits for the writer's lock, which is held here: so it is caught in the middle.
@@ -219,12 +237,14 @@ TEST(compacting_returns_space_and_changes_nothing_else)
     make_session(shell);
     Tine *tine;
     CHECK_EQ(tine_open(shell_url(), NULL, &tine), 0);
-    for (unsigned i = 1; i <= 60; i++) append_number(tine, i);
+    for (unsigned i = 1; i <= 60; i++)
+        append_number(tine, i);
     tine_close(tine);
-    shell_ok(shell, "for id in $(tine call MessagesForSession '{\"session_id\": \"%s\"}' | "
-                    "jq -r '.messages[10:][].id'); do "
-                    "tine call PurgeMessage '{\"message_id\": \"'$id'\"}' || exit 1; done; "
-                    "tine call MessagesForSession '{\"session_id\": \"%s\"}' > before",
+    shell_ok(shell,
+             "for id in $(tine call MessagesForSession '{\"session_id\": \"%s\"}' | "
+             "jq -r '.messages[10:][].id'); do "
+             "tine call PurgeMessage '{\"message_id\": \"'$id'\"}' || exit 1; done; "
+             "tine call MessagesForSession '{\"session_id\": \"%s\"}' > before",
              session_id, session_id);
     shell_tined_stop(shell);
     shell_ok(shell, "tine compact-db --json | jq -e '.bytes_after * 2 < .bytes_before'");

@@ -1,0 +1,222 @@
+// Stores of older formats: a file that format 1's program wrote, and the same made of a newer one
+// by taking out what it lacked.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check_day.h"
+#include "store/session_list.h"
+#include "store/session_update.h"
+
+static const char FIXTURE[] = SOURCE_DIR "/tests/store/fixtures/format-1.mdb.gz";
+
+typedef struct Path {
+    char text[512];
+} Path;
+
+static Path path_of(const char *name)
+{
+    Path path;
+    snprintf(path.text, sizeof(path.text), "%s/%s", test_dir(), name);
+    return path;
+}
+
+static void run(const char *format, const char *first, const char *second)
+{
+    char command[2048];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(command, sizeof(command), format, first, second);
+#pragma GCC diagnostic pop
+    CHECK_EQ(system(command), 0);
+}
+
+static void place_fixture(void)
+{
+    run("gzip -dc '%s' >'%s'", FIXTURE, path_of("data.mdb").text);
+}
+
+static void make_like_format_1(StoreFixture *f)
+{
+    Txn *txn = step_begin(f);
+    for (uint8_t listing = LISTING_ACTIVE; listing <= LISTING_STATUS; listing++) {
+        for (;;) {
+            CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
+            CHECK_EQ(kv_cursor_open(txn->kv, TABLE_SESSION_INDEX, &cursor), ERROR_NONE);
+            KvRow row;
+            bool found;
+            CHECK_EQ(kv_seek(cursor, slice(&listing, 1), &found, &row), ERROR_NONE);
+            if (!found || row.key.bytes[0] != listing) break;
+            Key key = {.size = 0};
+            key_add(&key, row.key.bytes, row.key.size);
+            CHECK_EQ(txn_delete(txn, TABLE_SESSION_INDEX, &key), ERROR_NONE);
+        }
+    }
+    CHECK_EQ(txn_set_format(txn, 1), ERROR_NONE);
+    step_end(f);
+    store_close(f->store);
+    f->store = NULL;
+}
+
+static Error open_store(StoreFixture *f)
+{
+    ErrorDetail detail = {{0}};
+    Error error = store_open(&f->options, &detail, &f->store);
+    if (error) printf("%s\n", detail.text);
+    return error;
+}
+
+// A fixture whose store is closed and empty.
+static StoreFixture *fixture_closed(void)
+{
+    StoreFixture *f = store_fixture_open();
+    store_close(f->store);
+    f->store = NULL;
+    CHECK_EQ(unlink(path_of("data.mdb").text), 0);
+    CHECK_EQ(unlink(path_of("lock.mdb").text), 0);
+    return f;
+}
+
+static uint32_t count_sessions(StoreFixture *f, SessionQuery query)
+{
+    Txn txn;
+    SessionPage page;
+    Buffer out = {.bytes = NULL};
+    query.limit = 1000;
+    CHECK_EQ(txn_begin(f->store, /* is_write= */ false, &f->arena, NULL, &txn), ERROR_NONE);
+    CHECK_EQ(session_append_page(&txn, &query, 1, &out, &page), ERROR_NONE);
+    txn_abort(&txn);
+    buffer_free(&out);
+    return page.count;
+}
+
+static SessionQuery active_sessions(void)
+{
+    SessionQuery query = session_query_all();
+    query.deleted = DELETED_FILTER_EXCLUDE;
+    query.archived = ARCHIVED_FILTER_EXCLUDE;
+    return query;
+}
+
+TEST(store_of_format_1_is_migrated_and_lists_its_sessions_by_state)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
+    place_fixture();
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    check_clean(f);
+    CHECK_EQ(count_sessions(f, session_query_all()), 6);
+    CHECK_EQ(count_sessions(f, active_sessions()), 3); // active, fork, busy
+    SessionQuery query = session_query_all();
+    query.archived = ARCHIVED_FILTER_ONLY;
+    CHECK_EQ(count_sessions(f, query), 2); // one of them is deleted
+    query = session_query_all();
+    query.status = SESSION_STATUS_BUSY;
+    CHECK_EQ(count_sessions(f, query), 1);
+    CHECK(access(path_of("migrating").text, F_OK) != 0);
+}
+
+TEST(migrated_store_can_be_written_and_opened_again)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
+    place_fixture();
+    f->now_ms = INT64_C(1900000000000); // later than the ids in the file
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    primary_session(f);
+    store_fixture_reopen(f);
+    check_clean(f);
+    CHECK_EQ(count_sessions(f, active_sessions()), 4);
+}
+
+TEST(old_file_stays_beside_the_migrated_one)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
+    place_fixture();
+    CHECK_EQ(mkdir(path_of("before-format-2").text, 0700), 0); // of an earlier migration
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    run("gzip -dc '%s' | cmp - '%s'", FIXTURE, path_of("before-format-2-2/data.mdb").text);
+}
+
+TEST(store_of_an_older_format_is_not_migrated_by_who_only_reads)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
+    place_fixture();
+    f->options.is_read_only = true;
+    ErrorDetail detail = {{0}};
+    CHECK_EQ(store_open(&f->options, &detail, &f->store), ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(detail.text, "storage format 1") != NULL);
+    CHECK(strstr(detail.text, "start tined on it once") != NULL);
+    run("gzip -dc '%s' | cmp - '%s'", FIXTURE, path_of("data.mdb").text);
+}
+
+TEST(what_an_interrupted_migration_left_is_in_nobodys_way)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
+    place_fixture();
+    CHECK_EQ(mkdir(path_of("migrating").text, 0700), 0);
+    run("echo half >'%s'; echo half >'%s'", path_of("migrating/data.mdb").text,
+        path_of("migrating/lock.mdb").text);
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    check_clean(f);
+}
+
+TEST(more_sessions_than_a_slice_has_are_migrated)
+{
+    enum { SESSIONS = 2500 };
+    CLEANUP(store_fixture_close) StoreFixture *f = store_fixture_open();
+    Ulid busy = ULID_ZERO;
+    for (int i = 0; i < SESSIONS; i++)
+        busy = primary_session(f);
+    SessionField mask[] = {SESSION_FIELD_STATUS};
+    UpdateSessionRequest request = UPDATE_SESSION_REQUEST__INIT;
+    request.mask = mask;
+    request.n_mask = 1;
+    request.status = SESSION_STATUS_RETRY;
+    STEP(f, session_update(txn, busy, &request));
+    make_like_format_1(f);
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    check_clean(f);
+    SessionQuery query = session_query_all();
+    query.status = SESSION_STATUS_RETRY;
+    CHECK_EQ(count_sessions(f, query), 1);
+}
+
+// Fails the n-th call of the engine, and says whether there was one.
+typedef struct FailNth {
+    int left;
+} FailNth;
+
+static Error fail_nth(void *context, KvOperation operation, KvTable table)
+{
+    (void)operation;
+    (void)table;
+    FailNth *fault = context;
+    return fault->left-- == 0 ? ERROR_IO : ERROR_NONE;
+}
+
+TEST(migration_that_fails_leaves_the_old_store_whole)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
+    place_fixture();
+    int failures = 0;
+    for (int n = 0;; n++) {
+        FailNth fault = {n};
+        f->options.seam = (KvSeam){fail_nth, &fault};
+        Error error = open_store(f);
+        if (access(path_of("before-format-2").text, F_OK) == 0) { // it was done: the rest is open's
+            store_close(f->store);
+            f->store = NULL;
+            break;
+        }
+        CHECK_EQ(error, ERROR_IO);
+        CHECK(f->store == NULL);
+        CHECK(access(path_of("migrating").text, F_OK) != 0);
+        run("gzip -dc '%s' | cmp - '%s'", FIXTURE, path_of("data.mdb").text);
+        failures++;
+    }
+    CHECK(failures > 20);
+    f->options.seam = (KvSeam){NULL, NULL};
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    check_clean(f);
+}
