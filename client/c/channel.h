@@ -34,7 +34,9 @@ enum {
     CHANNEL_IN_FLIGHT_MAX = 64, // the server refuses the 65th of a connection
     CHANNEL_BACKOFF_MS_MIN = 50,
     CHANNEL_BACKOFF_MS_MAX = 2000,
-    CHANNEL_RESPONSE_BYTES_MAX = 17 * 1024 * 1024, // a page of 16 MiB and its envelope
+    // A page of 16 MiB and what is around it; no server sends a longer one.
+    CHANNEL_PAYLOAD_BYTES_MAX = 16 * 1024 * 1024 + 64 * 1024,
+    CHANNEL_RESPONSE_BYTES_MAX = CHANNEL_PAYLOAD_BYTES_MAX - 4, // without the request's id
 };
 
 // Makes a client of a channel, which it takes.

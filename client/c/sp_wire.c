@@ -200,7 +200,7 @@ static SpResult header_read(SpReader *reader, const char **out_why)
     *out_why = "it sent a frame that is none of SP";
     if (bytes[0] != FRAME_TYPE || length < id_bytes) return SP_BROKEN;
     *out_why = "it sent a reply that is too long";
-    if (length - id_bytes > CHANNEL_RESPONSE_BYTES_MAX) return SP_BROKEN;
+    if (length > CHANNEL_PAYLOAD_BYTES_MAX) return SP_BROKEN;
     *out_why = "there is no memory for its reply";
     uint8_t *room;
     Error error = buffer_reset(&reader->body, 0);

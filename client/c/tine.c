@@ -15,9 +15,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/random.h"
-#include "base/wire.h"
 #include "client.h"
-#include "tine/v1/rpc.pb-c.h"
+#include "envelope.h"
 #include "tine_calls.h"
 
 enum { OPERATION_ID_RANDOM_BYTES = 16 };
@@ -183,19 +182,16 @@ static int64_t timeout_left_ms(const Exchange *exchange)
 // Packs the Request with the body last, straight from the message.
 static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out)
 {
-    Error error = buffer_reset(out, 0);
-    if (!error) error = wire_append_bytes(out, 1, slice_of(exchange->method));
-    if (!error && *exchange->operation_id) {
-        error = wire_append_bytes(out, 2, slice_of(exchange->operation_id));
-    }
-    int64_t timeout_ms = timeout_left_ms(exchange);
-    if (!error && timeout_ms > 0) error = wire_append_varint(out, 3, (uint64_t)timeout_ms);
-    if (!error && exchange->options->traceparent) {
-        error = wire_append_bytes(out, 4, slice_of(exchange->options->traceparent));
-    }
-    if (!error && tine->token) error = wire_append_bytes(out, 5, slice_of(tine->token));
+    Envelope envelope = {
+        .method = exchange->method,
+        .operation_id = exchange->operation_id,
+        .timeout_ms = timeout_left_ms(exchange),
+        .traceparent = exchange->options->traceparent,
+        .token = tine->token,
+    };
     size_t size = protobuf_c_message_get_packed_size(exchange->request);
-    if (!error) error = wire_append_header(out, 15, size);
+    Error error = buffer_reset(out, 0);
+    if (!error) error = envelope_write(out, &envelope, size);
     if (error) return error;
     // A daemon hangs up on a message over its limit; an engine in the process says so itself.
     if (tine->channel->is_remote && buffer_size(out) + size > REQUEST_BYTES_MAX) {
@@ -211,36 +207,19 @@ static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *ou
 
 static int response_unpack(Exchange *exchange, Slice bytes, ProtobufCMessage **out_response)
 {
-    WireField field;
-    Slice body = {NULL, 0}, rest = bytes;
-    int code = STATUS_OK;
-    while (wire_next(&rest, &field)) {
-        if (field.number == 15 && field.type == WIRE_BYTES) body = field.bytes;
-        if (field.number != 1 || field.type != WIRE_BYTES) continue;
-        Tine__V1__Status *said =
-            tine__v1__status__unpack(NULL, field.bytes.size, field.bytes.bytes);
-        if (!said) {
-            rest = field.whole; // not empty: the reply is malformed
-            break;
-        }
-        code = status_set(exchange->status, said->code, said->reason, said->message);
-        tine__v1__status__free_unpacked(said, NULL);
-    }
+    Slice body;
+    int code = envelope_read(bytes, exchange->status, &body);
     if (code) {
         exchange->may_retry = code == STATUS_UNAVAILABLE && exchange->retry_until_ns > 0;
         if (exchange->failures == 0) exchange->failures = 1; // it is there, but not ready
         return code;
     }
-    // A Response of no bytes says nothing, not even that all went well.
-    ProtobufCMessage *response = NULL;
-    if (rest.size == 0 && bytes.size > 0) {
-        response = protobuf_c_message_unpack(exchange->response_type, NULL, body.size, body.bytes);
-    }
+    ProtobufCMessage *response =
+        protobuf_c_message_unpack(exchange->response_type, NULL, body.size, body.bytes);
     if (!response) {
         return status_set(exchange->status, STATUS_INTERNAL, "INTERNAL",
                           "the reply cannot be decoded");
     }
-    status_set(exchange->status, STATUS_OK, "", "");
     *out_response = response;
     return STATUS_OK;
 }

@@ -210,7 +210,7 @@ static void promise_much(WireConnection *connection)
     wire_hello(connection);
     WireRequest request;
     CHECK(wire_next_request(connection, &request));
-    uint8_t header[13] = {1, 0, 0, 0, 0, 1, 0x10, 0, 4};
+    uint8_t header[13] = {1, 0, 0, 0, 0, 1, 1, 0, 0};
     for (int i = 0; i < 4; i++)
         header[9 + i] = (uint8_t)(request.id >> (24 - 8 * i));
     wire_send(connection, header, sizeof(header));
