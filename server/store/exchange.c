@@ -88,10 +88,12 @@ static Error replay_skip(Txn *txn, const Exchange *exchange, size_t *out_skipped
     return error;
 }
 
-static Error append_messages(Txn *txn, const Exchange *exchange, size_t first, Ulid call,
+// The messages from `first` on; the head is stored once, after all of them.
+static Error append_messages(Txn *txn, const Exchange *exchange, Session *head, size_t first,
                              AppendExchangeResponse *out)
 {
     size_t count = exchange->count - first;
+    int64_t old_active = head->last_active_at;
     out->receipts = arena_array(txn->arena, Receipt *, count);
     if (!out->receipts) return arena_error(txn->arena);
     for (size_t i = 0; i < count; i++) {
@@ -106,13 +108,12 @@ static Error append_messages(Txn *txn, const Exchange *exchange, size_t first, U
         Receipt *receipt = arena_new(txn->arena, Receipt);
         if (!receipt) return arena_error(txn->arena);
         tine__v1__receipt__init(receipt);
-        message_draft_set_call(draft, call);
         Ulid id;
-        Error error = message_append(txn, &append, receipt, &id);
+        Error error = message_append_with_head(txn, head, &append, receipt, &id);
         if (error) return error;
         out->receipts[out->n_receipts++] = receipt;
     }
-    return ERROR_NONE;
+    return head_store(txn, exchange->session, head, old_active);
 }
 
 static Error put_call(Txn *txn, const Exchange *exchange, Ulid id, AppendExchangeResponse *out)
@@ -143,14 +144,26 @@ static Error propagate_messages(Txn *txn, const Exchange *exchange, size_t first
     return totals_propagate_call(txn, exchange->session, &sum, &out->totals, &out->n_totals);
 }
 
+// The head must be what the caller calls it, by its id or by its external one.
+static Error expect_head(Txn *txn, const Exchange *exchange, const Session *head)
+{
+    Ulid expected = exchange->expected_head;
+    const External *external = exchange->expected_external;
+    if (!external) return head_expect(txn, head, expected);
+    Error error = message_by_external(txn, exchange->session, external, &expected);
+    if (error || !ulid_is_zero(expected)) return error ? error : head_expect(txn, head, expected);
+    return error_say(txn->detail, ERROR_HEAD_MOVED,
+                     "no entry is external '%s' of '%s', which was to be the head; read the "
+                     "session and try again",
+                     external->id, external->source);
+}
+
 Error exchange_append(Txn *txn, const Exchange *exchange, AppendExchangeResponse *out)
 {
     Session *head;
     size_t first = 0;
     Error error = session_head_for_write(txn, exchange->session, &head);
-    if (!error && exchange->has_expected_head) {
-        error = head_expect(txn, head, exchange->expected_head);
-    }
+    if (!error && exchange->has_expected_head) error = expect_head(txn, exchange, head);
     if (!error && exchange->is_replay) error = replay_skip(txn, exchange, &first);
     if (error) return error;
     out->skipped_count = (uint32_t)first;
@@ -160,7 +173,10 @@ Error exchange_append(Txn *txn, const Exchange *exchange, AppendExchangeResponse
     if (call) error = call_external_check(txn, call);
     if (error) return error;
     Ulid call_id = call ? txn_issue_id(txn) : ULID_ZERO;
-    error = append_messages(txn, exchange, first, call_id, out);
+    for (size_t i = first; i < exchange->count; i++) {
+        message_draft_set_call(&exchange->drafts[i], call_id);
+    }
+    error = append_messages(txn, exchange, head, first, out);
     if (!error && call) error = put_call(txn, exchange, call_id, out);
     if (error || !exchange->propagate_usage || (call && call->usage)) return error;
     return propagate_messages(txn, exchange, first, out);

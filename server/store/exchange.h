@@ -8,6 +8,7 @@ typedef struct Exchange {
     Ulid session;
     bool has_parent, has_expected_head; // of the first message, as in MessageAppend
     Ulid parent, expected_head;
+    const External *expected_external; // in the place of expected_head; NULL: it is that
     bool propagate_usage;
     bool is_replay; // the messages are the whole history
     const MessageDraft *drafts;

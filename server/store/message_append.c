@@ -1,7 +1,7 @@
 // Appending one entry. First everything is checked, then everything is put: the rows are, in order,
 // the origin (only on a branch of its own), the entry's chunks, its owner, its indexes, the
-// ancestors' heads (only with propagate_usage), the event, by_active (unless the session is the
-// last already) and the session's head.
+// ancestors' heads (only with propagate_usage), the event; then, once for all that is appended
+// together, by_active (unless the session is the last already) and the session's head.
 
 #include "store/message_append.h"
 
@@ -76,13 +76,7 @@ static Error place_external(Txn *txn, const MessageAppend *append)
 
 static Error place_check(Txn *txn, const MessageAppend *append, Place *place)
 {
-    Error error = session_head_for_write(txn, append->session, &place->head);
-    if (error) return error;
-    if (append->has_expected_head) {
-        error = head_expect(txn, place->head, append->expected_head);
-        if (error) return error;
-    }
-    error = place_parent(txn, append, place);
+    Error error = place_parent(txn, append, place);
     if (!error) error = place_external(txn, append);
     if (error || append->draft->message->kind != MESSAGE_KIND_COMPACTION) return error;
     return marker_cut_off(txn, append->draft->message->marker, place->parent, &place->cut_off);
@@ -216,7 +210,6 @@ static Error put_all(Txn *txn, const MessageAppend *append, Place *place, Receip
     if (error) return error;
     const MessageDraft *draft = append->draft;
     Session *head = place->head;
-    int64_t old_active = head->last_active_at;
     int64_t created_at = draft->created_at ? draft->created_at : txn->now_ms;
     Ulid id = txn_issue_id(txn);
     *out_id = id;
@@ -238,16 +231,33 @@ static Error put_all(Txn *txn, const MessageAppend *append, Place *place, Receip
     event.role = draft->message->role;
     event.totals = receipt->totals;
     event.n_totals = receipt->n_totals;
-    error = event_put(txn, append->session, head, &event);
-    if (!error) error = session_move_active(txn, append->session, old_active, head->last_active_at);
-    if (!error) error = session_put_head(txn, append->session, head);
-    return error;
+    return event_put(txn, append->session, head, &event);
+}
+
+Error message_append_with_head(Txn *txn, Session *head, const MessageAppend *append,
+                               Receipt *out_receipt, Ulid *out_id)
+{
+    Place place = {.head = head};
+    Error error = place_check(txn, append, &place);
+    if (error) return error;
+    return put_all(txn, append, &place, out_receipt, out_id);
+}
+
+Error head_store(Txn *txn, Ulid session, const Session *head, int64_t old_active)
+{
+    Error error = session_move_active(txn, session, old_active, head->last_active_at);
+    return error ? error : session_put_head(txn, session, head);
 }
 
 Error message_append(Txn *txn, const MessageAppend *append, Receipt *out_receipt, Ulid *out_id)
 {
-    Place place = {.head = NULL};
-    Error error = place_check(txn, append, &place);
+    Session *head;
+    Error error = session_head_for_write(txn, append->session, &head);
+    if (!error && append->has_expected_head) {
+        error = head_expect(txn, head, append->expected_head);
+    }
     if (error) return error;
-    return put_all(txn, append, &place, out_receipt, out_id);
+    int64_t old_active = head->last_active_at;
+    error = message_append_with_head(txn, head, append, out_receipt, out_id);
+    return error ? error : head_store(txn, append->session, head, old_active);
 }

@@ -21,6 +21,13 @@ typedef struct MessageAppend {
 MUST_USE Error message_append(Txn *txn, const MessageAppend *append, Receipt *out_receipt,
                               Ulid *out_id);
 
+// The same of one of several entries: with the head as the caller has it, of a session that accepts
+// writes, and changed there alone. expected_head is not looked at. After the last entry the head is
+// to be stored, with the last_active_at that it had before the first.
+MUST_USE Error message_append_with_head(Txn *txn, Session *head, const MessageAppend *append,
+                                        Receipt *out_receipt, Ulid *out_id);
+MUST_USE Error head_store(Txn *txn, Ulid session, const Session *head, int64_t old_active);
+
 // Fails with ERROR_HEAD_MOVED if the session's head is not `expected`.
 MUST_USE Error head_expect(Txn *txn, const Session *head, Ulid expected);
 

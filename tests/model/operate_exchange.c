@@ -17,6 +17,21 @@ typedef struct Sending {
     size_t first; // the messages before it are in the history already
 } Sending;
 
+// Calls the head that is expected by its external id, if it has one.
+static void sending_expect_external(Run *run, Sending *sending)
+{
+    AppendExchangeRequest *request = &sending->request;
+    const Entry *head = sending->pick.session->head;
+    bool is_head = head && strcmp(head->id, request->expected_head_id) == 0;
+    if (!is_head || !head->external_source || run_chance(run, 50)) return;
+    External *external = RUN_NEW(run, External);
+    tine__v1__external__init(external);
+    external->source = text_of(head->external_source);
+    external->id = run_text(run, "m-%u", head->external_number);
+    request->expected_head_external = external;
+    request->expected_head_case = APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_EXTERNAL;
+}
+
 static void sending_begin(Run *run, Sending *sending, SessionPick pick)
 {
     AppendExchangeRequest *request = &sending->request;
@@ -29,6 +44,7 @@ static void sending_begin(Run *run, Sending *sending, SessionPick pick)
     request->propagate_usage = run_chance(run, 30);
     if (pick_expected_head(run, &sending->pick, &request->expected_head_id, &sending->reason)) {
         request->expected_head_case = APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID;
+        sending_expect_external(run, sending);
     }
 }
 

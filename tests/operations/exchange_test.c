@@ -187,6 +187,29 @@ TEST(exchange_goes_where_its_parent_and_expected_head_say)
     CHECK_STR(history_texts(f, session), "m1 x y");
 }
 
+TEST(exchange_after_a_head_that_is_known_by_its_external_id)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    External first = {.source = "pi", .id = "1"}, second = {.source = "pi", .id = "2"};
+    Sent *sent = conversation(f, session, "u:x a:y");
+    sent->messages[1]->external = &first;
+    exchange_ok(f, sent);
+    sent = conversation(f, session, "u:z");
+    sent->messages[0]->external = &second;
+    sent->request.expected_head_case =
+        APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_EXTERNAL;
+    sent->request.expected_head_external = &second; // of nothing yet
+    CALL_FAILS(f, append_exchange, AppendExchange, "HEAD_MOVED", sent->request);
+    sent->request.expected_head_external = &first;
+    exchange_ok(f, sent);
+    CALL_FAILS(f, append_exchange, AppendExchange, "HEAD_MOVED", sent->request);
+    External nameless = {.source = "pi", .id = ""};
+    sent->request.expected_head_external = &nameless;
+    CALL_FAILS(f, append_exchange, AppendExchange, "INVALID_ARGUMENT", sent->request);
+    CHECK_STR(history_texts(f, session), "x y z");
+}
+
 TEST(exchange_usage_is_that_of_its_call_or_of_its_messages)
 {
     const char *session;

@@ -10,11 +10,29 @@
 #include "store/message_append.h"
 #include "store/original.h"
 
+static Error check_expected_head(Call *call, const AppendExchangeRequest *request,
+                                 Exchange *exchange)
+{
+    const External *external = request->expected_head_external;
+    switch (request->expected_head_case) {
+    case APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD__NOT_SET: return ERROR_NONE;
+    case APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID:
+        exchange->has_expected_head = true;
+        return call_optional_id(call, "expected_head_id", request->expected_head_id,
+                                &exchange->expected_head);
+    case APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_EXTERNAL:
+        exchange->has_expected_head = true;
+        exchange->expected_external = external;
+        if (external && *external->source && *external->id) return ERROR_NONE;
+        return call_fail(call, ERROR_INVALID_ARGUMENT,
+                         "expected_head_external: source and id are required");
+    }
+    return ERROR_INVALID_ARGUMENT;
+}
+
 static Error check_places(Call *call, const AppendExchangeRequest *request, Exchange *exchange)
 {
     exchange->has_parent = request->parent_case == APPEND_EXCHANGE_REQUEST__PARENT_PARENT_ID;
-    exchange->has_expected_head =
-        request->expected_head_case == APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID;
     if (exchange->has_parent && exchange->is_replay) {
         return call_fail(call, ERROR_INVALID_ARGUMENT,
                          "parent_id: not with replay, which goes on where the history ends");
@@ -23,11 +41,7 @@ static Error check_places(Call *call, const AppendExchangeRequest *request, Exch
     if (exchange->has_parent) {
         error = call_optional_id(call, "parent_id", request->parent_id, &exchange->parent);
     }
-    if (!error && exchange->has_expected_head) {
-        error = call_optional_id(call, "expected_head_id", request->expected_head_id,
-                                 &exchange->expected_head);
-    }
-    return error;
+    return error ? error : check_expected_head(call, request, exchange);
 }
 
 static Error check_messages(Call *call, const AppendExchangeRequest *request)
