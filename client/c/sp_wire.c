@@ -15,7 +15,12 @@
 #include "base/clock.h"
 #include "channel.h"
 
-enum { ID_BYTES = 4, FRAME_TYPE = 1, POLL_MS_MAX = 60 * 1000 };
+enum {
+    ID_BYTES = 4,
+    FRAME_BYTES = SP_HEADER_BYTES - ID_BYTES, // its type and length
+    FRAME_TYPE = 1,
+    POLL_MS_MAX = 60 * 1000,
+};
 
 static const uint8_t HELLO_REQ[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
 static const uint8_t HELLO_REP[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
@@ -194,13 +199,14 @@ static SpResult header_read(SpReader *reader, const char **out_why)
 {
     const uint8_t *bytes = reader->inbox + reader->begin;
     size_t id_bytes = reader->has_no_ids ? 0 : ID_BYTES;
-    size_t header_bytes = SP_HEADER_BYTES - ID_BYTES + id_bytes;
-    if (reader->end - reader->begin < header_bytes) return SP_AGAIN;
+    size_t begun_bytes = reader->end - reader->begin;
+    if (begun_bytes < FRAME_BYTES) return SP_AGAIN;
     uint64_t length = (uint64_t)get_u32(bytes + 1) << 32 | get_u32(bytes + 5);
     *out_why = "it sent a frame that is none of SP";
     if (bytes[0] != FRAME_TYPE || length < id_bytes) return SP_BROKEN;
     *out_why = "it sent a reply that is too long";
     if (length > CHANNEL_PAYLOAD_BYTES_MAX) return SP_BROKEN;
+    if (begun_bytes < FRAME_BYTES + id_bytes) return SP_AGAIN;
     *out_why = "there is no memory for its reply";
     uint8_t *room;
     Error error = buffer_reset(&reader->body, 0);
@@ -209,7 +215,7 @@ static SpResult header_read(SpReader *reader, const char **out_why)
     reader->id = reader->has_no_ids ? 0 : get_u32(bytes + 9);
     reader->body_left = (size_t)length - id_bytes;
     reader->is_in_body = true;
-    reader->begin += header_bytes;
+    reader->begin += FRAME_BYTES + id_bytes;
     return SP_DONE;
 }
 

@@ -160,7 +160,7 @@ TEST(a_payload_without_room_for_an_id_is_no_reply)
         SpReader *reader = calloc(1, sizeof(SpReader));
         CHECK(reader != NULL);
         memcpy(reader->inbox, bytes.bytes, bytes.size);
-        sp_reader_took(reader, SP_HEADER_BYTES); // a reply's header, had it one
+        sp_reader_took(reader, bytes.size);
         uint32_t id;
         Buffer body;
         const char *why;
