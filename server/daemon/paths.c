@@ -123,6 +123,17 @@ Error path_check_file(const char *path, ErrorDetail *detail)
     return error_say(detail, ERROR_IO, "cannot open %s: %s", path, strerror(errno));
 }
 
+// A power cut must not take the directory's name away with a store in it.
+static bool flush_name(const char *path)
+{
+    char above[PATH_BYTES_MAX];
+    path_directory_of(path, above, sizeof(above));
+    int directory = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_flushed = directory >= 0 && (fsync(directory) == 0 || errno == EINVAL);
+    if (directory >= 0) close(directory);
+    return is_flushed;
+}
+
 Error path_make_directory(const char *path, ErrorDetail *detail)
 {
     char part[PATH_BYTES_MAX];
@@ -130,7 +141,8 @@ Error path_make_directory(const char *path, ErrorDetail *detail)
     for (size_t i = 1; i <= size; i++) {
         if (path[i] != '/' && path[i] != '\0') continue;
         snprintf(part, sizeof(part), "%.*s", (int)i, path);
-        if (mkdir(part, DIRECTORY_MODE) != 0 && errno != EEXIST) {
+        bool is_made = mkdir(part, DIRECTORY_MODE) == 0;
+        if ((!is_made && errno != EEXIST) || (is_made && !flush_name(part))) {
             return error_say(detail, ERROR_IO, "cannot make %s: %s", part, strerror(errno));
         }
     }

@@ -61,14 +61,20 @@ typedef struct KvOptions {
     unsigned readers_max; // 0: READERS_MAX
     bool no_sync;         // ephemeral stores only: a crash of the host may corrupt
     bool read_only;       // directory/data.mdb must exist
+    // Not 0: a relaxed store. Commits are flushed in the background after so long; a power cut
+    // takes it back to what was flushed last. 0: each commit is on the disk when it returns.
+    unsigned flush_ms;
+    bool owns_directory; // no other process has it open: what a power cut left may be put in order
     KvSeam seam;          // .before NULL: none
     // statfs's f_type of the directory; 0: asked of the kernel. Tests say another.
     unsigned long file_system_type;
+    const char *boot_id; // of this run of the kernel; NULL: asked of it. Tests say another
 } KvOptions;
 
 // ERROR_UNAVAILABLE: this process has the file open already (a second open would break its locks),
 // ERROR_IO: cannot be created or opened, ERROR_CORRUPT: not a file of ours, ERROR_INVALID_ARGUMENT:
-// not on a local file system. `detail` says which.
+// not on a local file system. `detail` says which. ERROR_UNAVAILABLE also: a power cut
+// has left the store for its owner to set back, and this open does not own it.
 MUST_USE Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv);
 
 // Whether locks and a shared map work on a file system with statfs's `f_type`. If not, `out_name`
@@ -79,8 +85,30 @@ bool kv_file_system_is_local(unsigned long f_type, const char **out_name);
 // ERROR_INVALID_ARGUMENT: not on a local file system. ERROR_IO.
 MUST_USE Error kv_check_directory(const char *directory, unsigned long type, ErrorDetail *detail);
 
-// No transaction may be open. NULL is allowed.
+// No transaction may be open. All that was committed is on the disk then. NULL is allowed.
 void kv_close(Kv *kv);
+
+// Returns when all that was committed before is on the disk; at once, if the store is not relaxed.
+// ERROR_IO: that is not known; the store takes no more writes and must be closed.
+// ERROR_UNAVAILABLE: no reader slot is free to do it with.
+MUST_USE Error kv_flush(Kv *kv);
+
+// Whether a flush has failed, of whoever's: write transactions are ERROR_IO from then on.
+bool kv_has_failed(const Kv *kv);
+
+// Whether a power cut took the store back, until kv_forget_set_back: commits that were acknowledged
+// may be gone, and what follows is another history. Forget it after the commit that says so.
+bool kv_is_set_back(const Kv *kv);
+void kv_forget_set_back(Kv *kv, const char *directory);
+
+typedef struct KvFlushStats {
+    bool is_relaxed;
+    uint64_t commits; // not flushed yet, …
+    uint64_t bytes;   // … about so many bytes of pages, …
+    int64_t oldest_ms; // … the oldest for so long
+} KvFlushStats;
+
+void kv_flush_stats(Kv *kv, KvFlushStats *out);
 
 // Replaces the seam; no transaction may be open.
 void kv_set_seam(Kv *kv, KvSeam seam);

@@ -18,6 +18,7 @@
 
 #include "base/limits.h"
 #include "kv/kv_lmdb.h"
+#include "kv/kv_lmdb_flush.h"
 
 enum { DISK_FULL_PROBE_BYTES = 1024 * 1024 };
 
@@ -65,6 +66,13 @@ static inline MDB_dbi table_of(const KvTxn *txn, KvTable table)
     return txn->kv->tables[table];
 }
 
+static inline void note_write(KvTxn *txn, KvTable table, size_t value_bytes)
+{
+    txn->write_count++;
+    txn->tables_written |= UINT32_C(1) << table;
+    txn->value_bytes += value_bytes;
+}
+
 static inline MDB_val value_of(Slice bytes)
 {
     return (MDB_val){.mv_size = bytes.size, .mv_data = (void *)(uintptr_t)bytes.bytes};
@@ -74,6 +82,12 @@ static inline MDB_val key_of(Slice key)
 {
     assert(key.size > 0 && key.size <= KEY_BYTES_MAX);
     return value_of(key);
+}
+
+static void make_room(Kv *kv)
+{
+    kv_clear_dead_readers(kv);
+    if (kv->flusher) flush_want(kv->flusher);
 }
 
 // Returns the failure that `txn` must report: its first one, if it writes. It counts as a write, so
@@ -86,7 +100,7 @@ __attribute__((cold)) static Error fail_txn(KvTxn *txn, Error error)
     txn->failure = error;
     txn->write_count++;
     // A reader that died may pin the pages that are missing; the next transaction finds them then.
-    if (error == ERROR_STORE_FULL) kv_clear_dead_readers(txn->kv);
+    if (error == ERROR_STORE_FULL) make_room(txn->kv);
     return error;
 }
 
@@ -101,6 +115,7 @@ Error kv_begin(Kv *kv, bool is_write, KvTxn **out_txn)
     assert(!(is_write && kv->is_read_only));
     if (kv_is_of_parent(kv)) return ERROR_UNAVAILABLE;
     Error error = ask_seam(kv, is_write ? KV_BEGIN_WRITE : KV_BEGIN_READ, 0);
+    if (!error && is_write && kv->flusher) error = flush_admit(kv->flusher);
     if (error) return error;
 
     KvTxn *txn = malloc(sizeof *txn);
@@ -128,6 +143,15 @@ static int begin_in_engine(Kv *kv, bool is_write, MDB_txn **out_engine)
     return code;
 }
 
+// About as many bytes of pages as the commit writes: a path of two pages in each table, a leaf for
+// each row, what the values fill, and the engine's own.
+static uint64_t page_bytes_of(const KvTxn *txn)
+{
+    enum { PAGE_BYTES = 4096, OWN_PAGES = 4 };
+    uint64_t tables = (uint64_t)__builtin_popcount(txn->tables_written);
+    return (OWN_PAGES + 2 * tables + txn->write_count) * PAGE_BYTES + txn->value_bytes;
+}
+
 Error kv_commit(KvTxn **inout_txn)
 {
     KvTxn *txn = *inout_txn;
@@ -144,10 +168,13 @@ Error kv_commit(KvTxn **inout_txn)
         return error;
     }
     MDB_txn *engine = txn->engine;
+    uint64_t id = txn->write_count > 0 ? mdb_txn_id(engine) : 0;
+    uint64_t bytes = page_bytes_of(txn);
     forget_txn(txn);
     *inout_txn = NULL;
     int code = mdb_txn_commit(engine);
     if (code) return commit_failed(kv, code);
+    if (kv->flusher && id > 0) flush_committed(kv->flusher, id, bytes);
 
     (void)ask_seam(kv, KV_COMMITTED, 0);
     return ERROR_NONE;
@@ -186,7 +213,7 @@ __attribute__((cold)) static Error commit_failed(Kv *kv, int code)
 {
     if (is_panicked(kv)) return ERROR_IO;
     Error error = code == EIO && is_disk_full(kv) ? ERROR_STORE_FULL : kv_error_of(code);
-    if (error == ERROR_STORE_FULL) kv_clear_dead_readers(kv);
+    if (error == ERROR_STORE_FULL) make_room(kv);
     return error;
 }
 
@@ -246,7 +273,7 @@ Error kv_put(KvTxn *txn, KvTable table, Slice key, Slice value)
     MDB_val engine_value = value_of(value);
     int code = mdb_put(txn->engine, table_of(txn, table), &engine_key, &engine_value, 0);
     if (code) return fail_txn(txn, kv_error_of(code));
-    txn->write_count++;
+    note_write(txn, table, value.size);
     return ERROR_NONE;
 }
 
@@ -260,7 +287,7 @@ Error kv_put_reserve(KvTxn *txn, KvTable table, Slice key, size_t size, uint8_t 
     MDB_val value = {.mv_size = size};
     int code = mdb_put(txn->engine, table_of(txn, table), &engine_key, &value, MDB_RESERVE);
     if (code) return fail_txn(txn, kv_error_of(code));
-    txn->write_count++;
+    note_write(txn, table, size);
     *out_value = value.mv_data;
     return ERROR_NONE;
 }
@@ -274,7 +301,7 @@ Error kv_delete(KvTxn *txn, KvTable table, Slice key, bool *out_found)
     MDB_val engine_key = key_of(key);
     int code = mdb_del(txn->engine, table_of(txn, table), &engine_key, NULL);
     if (code && code != MDB_NOTFOUND) return fail_txn(txn, kv_error_of(code));
-    if (code == 0) txn->write_count++;
+    if (code == 0) note_write(txn, table, 0);
     *out_found = code == 0;
     return ERROR_NONE;
 }

@@ -13,13 +13,18 @@ typedef struct KvFileId {
     ino_t inode; // 0: no file
 } KvFileId;
 
+typedef struct KvFlusher KvFlusher; // kv_lmdb_flush.c
+
 struct Kv {
     MDB_env *env;
+    KvFlusher *flusher; // NULL: not relaxed
     KvSeam seam;
     unsigned fork_generation;
     unsigned table_count;
     MDB_dbi tables[KV_TABLES_MAX];
     bool is_read_only;
+    bool was_relaxed; // and not closed in good order
+    bool is_set_back;
 
     // The registry's part, under its mutex.
     KvFileId data_file;
@@ -35,6 +40,8 @@ struct KvTxn {
     Kv *kv;
     MDB_txn *engine;
     size_t write_count;
+    uint64_t value_bytes; // put; and the tables that were put to or deleted from, a bit each
+    uint32_t tables_written;
     unsigned cursor_count;
     bool is_write;
     Error failure; // a write transaction's first: it can only be aborted now

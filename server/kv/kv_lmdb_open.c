@@ -20,6 +20,7 @@
 
 #include "base/limits.h"
 #include "kv/kv_lmdb.h"
+#include "kv/kv_lmdb_flush.h"
 
 // The map's size when the disk decides. The smallest is still tried where address space is scarce.
 #define MAP_BYTES_SMALLEST (UINT64_C(1) << 30)
@@ -76,7 +77,8 @@ Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv)
     }
     // Without the mutex: this waits for the writer of any process, and fork waits for the mutex.
     kv_clear_dead_readers(kv);
-    error = open_tables(kv, options, detail);
+    error = flush_start(kv, options, detail);
+    if (!error) error = open_tables(kv, options, detail);
     if (error) {
         kv_close(kv);
         return error;
@@ -93,6 +95,7 @@ void kv_close(Kv *kv)
         return;
     }
     assert(atomic_load(&kv->txn_count) == 0);
+    flush_stop(kv);
     pthread_mutex_lock(&registry_mutex);
     Kv **link = &registry;
     while (*link != kv)
@@ -107,6 +110,7 @@ void kv_close(Kv *kv)
 static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *detail)
 {
     Error error = check_files(kv, options, detail);
+    if (!error) error = flush_recover(kv, options, detail);
     if (error) return error;
     int code = reserve_lock_file(options);
     if (code)
@@ -247,7 +251,7 @@ static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes)
 
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     unsigned flags = MDB_NOTLS;
-    if (options->no_sync) flags |= MDB_NOSYNC | MDB_NOMETASYNC;
+    if (options->no_sync || options->flush_ms > 0) flags |= MDB_NOSYNC | MDB_NOMETASYNC;
     if (options->read_only) flags |= MDB_RDONLY;
     unsigned readers_max = options->readers_max ? options->readers_max : READERS_MAX;
 
@@ -293,6 +297,9 @@ static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail)
         else
             code = mdb_txn_commit(engine); // of a reader too: an abort would close the tables
     }
+    MDB_envinfo info;
+    if (code == 0 && kv->flusher && mdb_env_info(kv->env, &info) == 0)
+        flush_committed(kv->flusher, info.me_last_txnid, 0);
     // A transaction of which nothing but tables was asked goes bad on pages that are not what they
     // should be.
     bool is_broken = code == MDB_NOTFOUND || code == MDB_BAD_TXN;

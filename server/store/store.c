@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -155,6 +156,34 @@ static Error store_initialise(Txn *txn)
     return error ? error : txn_renew_instance(txn);
 }
 
+static Error store_read_state(Store *store, ErrorDetail *detail)
+{
+    Txn txn;
+    Error error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
+    if (error) return error;
+    error = txn_state(&txn, &store->state);
+    if (!error) error = instance_read(&txn);
+    txn_abort(&txn);
+    return error;
+}
+
+// After a power cut took the store back, sequences that watchers have seen are issued again: the
+// instance is another, so that they are told.
+static Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is_renewed)
+{
+    if (!kv_is_set_back(store->kv) || store->options.is_read_only) return ERROR_NONE;
+    Txn txn;
+    Error error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
+    if (!error) error = txn_renew_instance(&txn);
+    if (!error) error = txn_commit(&txn);
+    txn_abort(&txn);
+    if (error) return error;
+    *out_is_renewed = true;
+    kv_forget_set_back(store->kv, store->directory);
+    log_write(LOG_WARNING, "a power cut took the store back to its last flush", NULL);
+    return ERROR_NONE;
+}
+
 static Error open_kv(Store *store, ErrorDetail *detail)
 {
     uint8_t version[8];
@@ -168,6 +197,9 @@ static Error open_kv(Store *store, ErrorDetail *detail)
         .file_system_type = store->options.file_system_type,
         .no_sync = store->options.is_ephemeral,
         .read_only = store->options.is_read_only,
+        .flush_ms = store->options.is_ephemeral ? 0 : store->options.flush_ms,
+        .owns_directory = true,
+        .boot_id = store->options.boot_id,
         .seam = store->options.seam,
     };
     return kv_open(&kv_options, detail, &store->kv);
@@ -214,12 +246,10 @@ static Error store_load(Store *store, bool is_new, ErrorDetail *detail)
         txn_abort(&txn);
         if (error) return error;
     }
-    error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
-    if (error) return error;
-    error = txn_state(&txn, &store->state);
-    if (!error) error = instance_read(&txn);
-    txn_abort(&txn);
-    return error;
+    error = store_read_state(store, detail);
+    bool is_renewed = false;
+    if (!error) error = store_note_set_back(store, detail, &is_renewed);
+    return error || !is_renewed ? error : store_read_state(store, detail);
 }
 
 static void options_fill(StoreOptions *options)
@@ -233,12 +263,31 @@ static void options_fill(StoreOptions *options)
     }
 }
 
+// Its name is on the disk before anything is acknowledged that is in it.
+static Error store_make_directory(Store *store, ErrorDetail *detail)
+{
+    const char *what = "create";
+    bool is_made = mkdir(store->directory, 0700) == 0;
+    bool is_there = is_made || errno == EEXIST;
+    if (is_made && !store->options.is_ephemeral) {
+        char above[PATH_BYTES_MAX + 4];
+        snprintf(above, sizeof(above), "%s/..", store->directory);
+        int directory = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        is_there = directory >= 0 && (fsync(directory) == 0 || errno == EINVAL);
+        if (directory >= 0) close(directory);
+        what = "flush the directory above";
+    }
+    if (is_there) return ERROR_NONE;
+    return error_say(detail, ERROR_IO, "cannot %s %s: %s", what, store->directory,
+                     strerror(errno));
+}
+
 static Error store_open_files(Store *store, ErrorDetail *detail)
 {
     bool is_read_only = store->options.is_read_only;
-    if (!is_read_only && mkdir(store->directory, 0700) != 0 && errno != EEXIST) {
-        return error_say(detail, ERROR_IO, "cannot create %s: %s", store->directory,
-                         strerror(errno));
+    if (!is_read_only) {
+        Error error = store_make_directory(store, detail);
+        if (error) return error;
     }
     if (is_read_only) {
         char path[PATH_BYTES_MAX + 16];
@@ -320,7 +369,16 @@ Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, 
         return error_say(detail, ERROR_INVALID_ARGUMENT, "the store was opened to be read only");
     }
     if (is_write) out_txn->state = store->state;
-    return kv_begin(store->kv, is_write, &out_txn->kv);
+    Error error = kv_begin(store->kv, is_write, &out_txn->kv);
+    if (error && kv_has_failed(store->kv)) atomic_store(&store->is_failed, true);
+    return error;
+}
+
+Error store_flush(Store *store)
+{
+    Error error = kv_flush(store->kv);
+    if (kv_has_failed(store->kv)) atomic_store(&store->is_failed, true);
+    return error;
 }
 
 Error txn_state(Txn *txn, StoreState *out)

@@ -22,6 +22,7 @@ enum { STORE_FORMAT_VERSION = 2, INSTANCE_ID_BYTES = ULID_TEXT_BYTES };
 typedef struct StoreOptions {
     const char *directory;        // created with mode 0700 if it is missing
     bool is_ephemeral;            // commits are not flushed: for stores that nobody keeps
+    unsigned flush_ms;            // not 0: relaxed, commits are flushed after so long (kv/kv.h)
     bool is_read_only;            // the store must be there; write transactions are refused
     size_t map_bytes;             // 0: sized from the disk
     uint32_t fork_depth_max;      // distinct ancestors that a fork's history may read; 0: no limit
@@ -33,6 +34,7 @@ typedef struct StoreOptions {
     uint64_t format;              // that the file must have; 0: STORE_FORMAT_VERSION
     KvSeam seam;
     unsigned long file_system_type; // 0: asked of the kernel. Tests say another
+    const char *boot_id;            // NULL: likewise
 } StoreOptions;
 
 // ERROR_UNAVAILABLE: another process (named in `detail`) or this one has it open.
@@ -44,6 +46,10 @@ MUST_USE Error store_open(const StoreOptions *options, ErrorDetail *detail, Stor
 
 // No transaction may be open. NULL is allowed.
 void store_close(Store *store);
+
+// Returns when all that was committed before is on the disk: at once, but in a relaxed store.
+// ERROR_IO: that is not known, and the store has closed itself. ERROR_UNAVAILABLE.
+MUST_USE Error store_flush(Store *store);
 
 const StoreOptions *store_options(const Store *store);
 const char *store_instance_id(const Store *store); // borrowed until the store is closed

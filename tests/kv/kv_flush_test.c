@@ -1,0 +1,258 @@
+// Relaxed stores: what is there after the process died, and what after the machine did. What the
+// disk makes of unflushed pages is tests/powercut's.
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "harness.h"
+#include "kv_fixture.h"
+
+static const char BEFORE[] = "boot before", AFTER[] = "boot after";
+
+static KvOptions relaxed(const char *boot_id)
+{
+    KvOptions options = fixture_options();
+    options.no_sync = false;
+    options.flush_ms = FLUSH_MS_MAX; // nothing is flushed by itself within a test
+    options.owns_directory = true;
+    options.boot_id = boot_id;
+    return options;
+}
+
+static const char *flushed_path(void)
+{
+    static char path[512];
+    snprintf(path, sizeof(path), "%s/flushed.mdb", test_dir());
+    return path;
+}
+
+// "a" is flushed, "b" is not, and there were so many commits since that both meta pages are newer.
+static void work_until_killed(void)
+{
+    KvOptions options = relaxed(BEFORE);
+    Kv *kv = open_ok(&options);
+    store_ok(kv, "a", "flushed");
+    CHECK_EQ(kv_flush(kv), ERROR_NONE);
+    for (int i = 0; i < 20; i++)
+        store_ok(kv, "b", "not flushed");
+    child_is_ready();
+}
+
+TEST(a_relaxed_store_that_was_closed_has_everything_after_a_reboot)
+{
+    KvOptions options = relaxed(BEFORE);
+    Kv *kv = open_ok(&options);
+    store_ok(kv, "a", "1");
+    kv_close(kv);
+    options = relaxed(AFTER);
+    kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "a"), "1");
+    CHECK(!kv_is_set_back(kv));
+    kv_close(kv);
+}
+
+TEST(a_killed_process_loses_nothing)
+{
+    kill_when_ready(work_until_killed);
+    KvOptions options = relaxed(BEFORE);
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "a"), "flushed");
+    CHECK_STR(stored_at(kv, "b"), "not flushed");
+    CHECK(!kv_is_set_back(kv));
+    kv_close(kv);
+}
+
+TEST(a_reboot_takes_the_store_back_to_the_last_flush)
+{
+    kill_when_ready(work_until_killed);
+    KvOptions options = relaxed(AFTER);
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "a"), "flushed");
+    CHECK_STR(stored_at(kv, "b"), "-");
+    CHECK(kv_is_set_back(kv));
+    store_ok(kv, "c", "goes on");
+    kv_close(kv);
+    // It is said until somebody has taken note.
+    kv = open_ok(&options);
+    CHECK(kv_is_set_back(kv));
+    CHECK_STR(stored_at(kv, "c"), "goes on");
+    kv_forget_set_back(kv, options.directory);
+    kv_close(kv);
+    kv = open_ok(&options);
+    CHECK(!kv_is_set_back(kv));
+    kv_close(kv);
+}
+
+TEST(a_store_that_is_no_longer_relaxed_is_taken_back_too)
+{
+    kill_when_ready(work_until_killed);
+    KvOptions options = relaxed(AFTER);
+    options.flush_ms = 0;
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "b"), "-");
+    CHECK(kv_is_set_back(kv));
+    store_ok(kv, "c", "on the disk");
+    kv_forget_set_back(kv, options.directory);
+    kv_close(kv);
+    // flushed.mdb says nothing any more, whatever boot comes.
+    options = relaxed("a third");
+    kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "c"), "on the disk");
+    CHECK(!kv_is_set_back(kv));
+    kv_close(kv);
+}
+
+TEST(a_kernel_that_does_not_say_which_run_it_is_counts_as_another)
+{
+    kill_when_ready(work_until_killed);
+    KvOptions options = relaxed("");
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "b"), "-");
+    kv_close(kv);
+}
+
+TEST(only_the_owner_takes_a_store_back)
+{
+    kill_when_ready(work_until_killed);
+    KvOptions options = relaxed(AFTER);
+    options.owns_directory = false;
+    options.read_only = true;
+    ErrorDetail detail = {""};
+    CHECK_EQ(open_error(&options, &detail), ERROR_UNAVAILABLE);
+    CHECK(strstr(detail.text, "cut off by the power") != NULL);
+    options.owns_directory = true;
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "b"), "-");
+    kv_close(kv);
+}
+
+TEST(another_file_in_its_place_is_left_alone)
+{
+    char other[600], path[600];
+    snprintf(other, sizeof(other), "%s/other", test_dir());
+    snprintf(path, sizeof(path), "%s/data.mdb", test_dir());
+    CHECK_EQ(mkdir(other, 0700), 0);
+    KvOptions options = relaxed(BEFORE);
+    options.directory = other;
+    Kv *kv = open_ok(&options);
+    store_ok(kv, "b", "of another store");
+    kv_close(kv);
+
+    kill_when_ready(work_until_killed);
+    snprintf(other, sizeof(other), "%s/other/data.mdb", test_dir());
+    CHECK_EQ(rename(other, path), 0);
+    options = relaxed(AFTER);
+    kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "b"), "of another store");
+    CHECK(!kv_is_set_back(kv));
+    kv_close(kv);
+}
+
+TEST(a_file_without_what_was_flushed_is_corrupt)
+{
+    kill_when_ready(work_until_killed);
+    char path[600];
+    snprintf(path, sizeof(path), "%s/data.mdb", test_dir());
+    int file = open(path, O_WRONLY);
+    static const char ZEROS[4096];
+    struct stat status;
+    CHECK_EQ(fstat(file, &status), 0);
+    for (off_t at = 2 * 4096; at < status.st_size; at += 4096) {
+        CHECK_EQ(pwrite(file, ZEROS, sizeof(ZEROS), at), 4096);
+    }
+    close(file);
+    KvOptions options = relaxed(AFTER);
+    ErrorDetail detail = {""};
+    CHECK_EQ(open_error(&options, &detail), ERROR_CORRUPT);
+    CHECK(strstr(detail.text, "lacks what was flushed") != NULL);
+}
+
+TEST(a_torn_place_of_flushed_mdb_leaves_the_other)
+{
+    kill_when_ready(work_until_killed);
+    int file = open(flushed_path(), O_RDWR);
+    char byte;
+    // Either place may be the newer one: with both torn nothing can be said.
+    for (off_t place = 0; place < 2; place++) {
+        CHECK_EQ(pread(file, &byte, 1, place * 4096 + 100), 1);
+        byte ^= 1;
+        CHECK_EQ(pwrite(file, &byte, 1, place * 4096 + 100), 1);
+        if (place == 1) break;
+        KvOptions options = relaxed(BEFORE);
+        options.flush_ms = 0;
+        options.read_only = true;
+        kv_close(open_ok(&options));
+    }
+    close(file);
+    KvOptions options = relaxed(BEFORE);
+    ErrorDetail detail = {""};
+    CHECK_EQ(open_error(&options, &detail), ERROR_CORRUPT);
+    CHECK(strstr(detail.text, "flushed.mdb is damaged") != NULL);
+}
+
+TEST(a_new_file_that_never_held_a_commit_is_made_anew)
+{
+    char path[600];
+    snprintf(path, sizeof(path), "%s/data.mdb", test_dir());
+    // As a power cut leaves it: its size is there, and nothing of its pages.
+    int file = open(path, O_RDWR | O_CREAT, 0600);
+    CHECK_EQ(ftruncate(file, 2 * sysconf(_SC_PAGESIZE)), 0);
+    close(file);
+    KvOptions options = relaxed(BEFORE);
+    options.flush_ms = 0;
+    Kv *kv = open_ok(&options);
+    store_ok(kv, "a", "1");
+    kv_close(kv);
+}
+
+TEST(stats_say_what_is_not_flushed)
+{
+    KvOptions options = relaxed(BEFORE);
+    Kv *kv = open_ok(&options);
+    CHECK_EQ(kv_flush(kv), ERROR_NONE);
+    KvFlushStats stats;
+    kv_flush_stats(kv, &stats);
+    CHECK(stats.is_relaxed);
+    CHECK_EQ(stats.commits, 0);
+    store_ok(kv, "a", "1");
+    store_ok(kv, "a", "2");
+    kv_flush_stats(kv, &stats);
+    CHECK_EQ(stats.commits, 2);
+    CHECK(stats.bytes >= 2 * 4096);
+    CHECK_EQ(kv_flush(kv), ERROR_NONE);
+    kv_flush_stats(kv, &stats);
+    CHECK_EQ(stats.commits, 0);
+    kv_close(kv);
+    options.flush_ms = 0;
+    kv = open_ok(&options);
+    store_ok(kv, "a", "3");
+    kv_flush_stats(kv, &stats);
+    CHECK(!stats.is_relaxed);
+    CHECK_EQ(stats.commits, 0);
+    CHECK_EQ(kv_flush(kv), ERROR_NONE);
+    kv_close(kv);
+}
+
+// Without a flush no page of an overwritten value is used again: writes wait for one instead.
+TEST(a_relaxed_store_does_not_grow_without_end)
+{
+    KvOptions options = relaxed(BEFORE);
+    options.map_bytes = (size_t)1 << 30;
+    Kv *kv = open_ok(&options);
+    static char text[4000];
+    memset(text, 'x', sizeof(text) - 1);
+    KvStats stats;
+    for (size_t i = 0; i < test_scaled(20000); i++) {
+        char key[16];
+        snprintf(key, sizeof(key), "%zu", i * 7919 % 500);
+        store_ok(kv, key, text);
+    }
+    CHECK_EQ(kv_stats(kv, &stats), ERROR_NONE);
+    CHECK(stats.used_bytes < 3 * (uint64_t)UNFLUSHED_BYTES_MAX);
+    kv_close(kv);
+}
