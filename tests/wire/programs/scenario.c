@@ -1,4 +1,4 @@
-// wire_scenario: runs the steps of tests/wire/scenario.json through libtine and prints a transcript.
+// wire_scenario: runs the steps of tests/wire/scenario.json through libtine, prints a transcript.
 //
 //     wire_scenario --url ipc://SOCKET --peer ipc://SOCKET scenario.json > transcript
 //
