@@ -110,13 +110,12 @@ void arena_reset(Arena *arena, size_t budget_bytes)
     ArenaBlock *kept = NULL;
     for (ArenaBlock *block = arena->blocks; block;) {
         ArenaBlock *next = block->next;
-        bool is_kept = block->capacity <= ARENA_KEEP_BYTES_MAX;
-        if (is_kept && kept && arena->keeps_largest) is_kept = block->capacity > kept->capacity;
-        if (is_kept) free(kept);
-        if (is_kept)
+        if (block->capacity <= ARENA_KEEP_BYTES_MAX) {
+            free(kept);
             kept = block;
-        else
+        } else {
             free(block);
+        }
         block = next;
     }
     if (kept) {

@@ -1,0 +1,48 @@
+# Sourced by test, scenario and bench: builds the package and its tests in build/typescript beside
+# TINE_BUILD, from a copy of the sources, so that nothing is left in the tree. Needs nothing but Node
+# and protoc.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+TINE_ROOT=$PWD
+TINE_BUILD=$(realpath "${TINE_BUILD:-build/release}")
+TINE_PROTO=$TINE_ROOT/proto
+export TINE_ROOT TINE_BUILD TINE_PROTO
+if [ -x scripts/install-languages ]; then
+    eval "$(scripts/install-languages --env typescript)"
+fi
+room=$(realpath --canonicalize-missing "$TINE_BUILD/../typescript")
+
+# True if what was made of these files is older than they are, or of others.
+is_stale() {
+    local stamp=$1
+    shift
+    [ "$(cat "$stamp" 2>/dev/null)" != "$(cat "$@" | sha256sum)" ]
+}
+
+build() {
+    local from=$TINE_ROOT/client/typescript sources
+    mkdir -p "$room"
+    cd "$room"
+    exec 8>lock
+    flock 8
+    cp "$from"/{package.json,package-lock.json,.npmrc,tsconfig.json,tsconfig.test.json,biome.json,README.md} .
+    if is_stale installed package-lock.json || ! [ -d node_modules ]; then
+        npm ci --no-progress
+        sha256sum <package-lock.json >installed
+    fi
+    mapfile -t sources < <(find "$from"/{src,tests,programs,examples} "$TINE_PROTO" README.md tsconfig*.json \
+        package-lock.json -name gen -prune -o -type f -print | LC_ALL=C sort)
+    if is_stale built "${sources[@]}"; then
+        rm -rf src tests programs examples dist out
+        cp -r "$from"/{src,tests,programs,examples} .
+        rm -rf src/gen dist
+        npm run --silent build
+        # The README's examples are programs that must compile, and run.
+        mkdir -p examples/readme
+        awk '/^```ts$/ { n++; is_code = 1; next } /^```$/ { is_code = 0 }
+            is_code { print > ("examples/readme/example" n ".ts") }' README.md
+        node_modules/.bin/tsc --project tsconfig.test.json
+        cat "${sources[@]}" | sha256sum >built
+    fi
+    exec 8>&-
+}

@@ -1,0 +1,53 @@
+// Where a server listens.
+
+import { lstatSync } from "node:fs";
+import { dirname } from "node:path";
+import { invalidArgument, unavailable } from "./errors.js";
+
+export type Address =
+  | { readonly framing: "ipc"; readonly path: string }
+  | { readonly framing: "tcp"; readonly host: string; readonly port: number };
+
+const PATH_BYTES_MAX = 107; // what an address of the kernel holds
+const GROUP_OR_OTHERS_WRITE = 0o022;
+
+/** Understands `ipc://PATH` and `tcp://HOST:PORT`. */
+export function addressOf(url: string): Address {
+  if (url.startsWith("ipc://")) {
+    const path = url.slice("ipc://".length);
+    if (path === "" || Buffer.byteLength(path) > PATH_BYTES_MAX || path.includes("\0")) {
+      throw invalidArgument("the path of a socket has 1 to 107 bytes: ipc://PATH");
+    }
+    return { framing: "ipc", path };
+  }
+  const [, host, port] = /^tcp:\/\/(\[[^\]]+\]|[^:/]+):([0-9]{1,5})$/.exec(url) ?? [];
+  if (host === undefined || port === undefined || Number(port) > 0xffff) {
+    throw invalidArgument("the URL is none of ipc://PATH and tcp://HOST:PORT");
+  }
+  return { framing: "tcp", host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
+}
+
+/** The path of the event socket beside a request socket; undefined: it would be too long. */
+export function eventsPathOf(path: string): string | undefined {
+  const events = `${path.endsWith(".sock") ? path.slice(0, -".sock".length) : path}.events`;
+  return Buffer.byteLength(events) <= PATH_BYTES_MAX ? events : undefined;
+}
+
+/** Where tined listens by itself: the command line looks there, too. */
+export function defaultUrl(): string {
+  const { TINE_SOCKET: socket, XDG_RUNTIME_DIR: runtime } = process.env;
+  if (socket) return socket.includes("://") ? socket : `ipc://${socket}`;
+  if (runtime?.startsWith("/")) return `ipc://${runtime}/tine/tine.sock`;
+  const path = `/tmp/tine-${process.geteuid?.()}/tine.sock`;
+  checkPrivate(dirname(path));
+  return `ipc://${path}`;
+}
+
+// In /tmp anybody could listen where tined would, and be told everything.
+function checkPrivate(directory: string): void {
+  const found = lstatSync(directory, { throwIfNoEntry: false });
+  if (!found) return;
+  const isOurs = found.uid === process.geteuid?.() || found.uid === 0;
+  if (found.isDirectory() && isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return;
+  throw unavailable(`${directory} belongs to others, or others can write to it; name a URL`);
+}

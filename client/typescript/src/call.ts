@@ -1,0 +1,234 @@
+// A call and its attempts: the deadline, the caller's signal, and sending it again if that was
+// asked for.
+
+import { Code } from "@connectrpc/connect";
+import { backoffMs, now } from "./backoff.js";
+import {
+  type Reply,
+  type RequestFields,
+  replyRead,
+  requestSize,
+  requestWrite,
+} from "./envelope.js";
+import {
+  canceled,
+  clientClosed,
+  deadlineExceeded,
+  errorOf,
+  unavailable,
+  undecodable,
+} from "./errors.js";
+import type { Link, Pending } from "./link.js";
+
+const REQUEST_BYTES_MAX = 16 * 1024 * 1024;
+const TIMER_MS_MAX = 2 ** 31 - 1; // setTimeout takes no more: 24 days
+
+export interface CallRequest {
+  /** `/tine.v1.StoreService/GetSession` */
+  readonly method: string;
+  readonly body: Uint8Array;
+  readonly operationId: string;
+  readonly traceparent: string;
+  readonly token: string;
+  /** undefined: none. */
+  readonly timeoutMs: number | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Whether done twice is done once: it reads, or the server remembers its operation id. */
+  readonly isRepeatable: boolean;
+  /** For how long it is tried again, if it has no deadline; with one, until then. 0: never. */
+  readonly retryMs: number;
+}
+
+/** The calls of a link. */
+export class Calls {
+  readonly #link: Link;
+  readonly #open = new Set<Call>();
+  #isClosed = false;
+
+  constructor(link: Link) {
+    this.#link = link;
+  }
+
+  /** Resolves with the encoded reply; rejects with a ConnectError. */
+  call(request: CallRequest): Promise<Uint8Array> {
+    if (this.#isClosed) return Promise.reject(clientClosed());
+    return new Promise((resolve, reject) => {
+      const call = new Call(this.#link, request, (body, error) => {
+        this.#open.delete(call);
+        if (error) reject(error);
+        else resolve(body);
+      });
+      this.#open.add(call);
+      call.begin();
+    });
+  }
+
+  /** Calls in flight, and later ones, end CANCELED. */
+  close(): void {
+    this.#isClosed = true;
+    for (const call of [...this.#open]) call.fail(clientClosed());
+    this.#link.close();
+  }
+}
+
+type Done = (body: Uint8Array, error?: Error) => void;
+
+const NOTHING = new Uint8Array(0);
+
+class Call implements Pending {
+  readonly #link: Link;
+  readonly #request: CallRequest;
+  readonly #done: Done;
+  readonly #deadline: number; // Infinity: none
+  readonly #retryUntil: number; // 0: one attempt
+  #envelope: RequestFields;
+  #deadlineTimer: NodeJS.Timeout | undefined;
+  #patienceTimer: NodeJS.Timeout | undefined;
+  #pauseTimer: NodeJS.Timeout | undefined; // before the next attempt
+  #failures = 0;
+  #wasSent = false; // in this attempt
+  #wasEverSent = false;
+  #wasStale = false;
+  #isDone = false;
+
+  constructor(link: Link, request: CallRequest, done: Done) {
+    const { timeoutMs, retryMs } = request;
+    const begun = now();
+    this.#link = link;
+    this.#request = request;
+    this.#done = done;
+    this.#deadline = begun + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    this.#retryUntil =
+      retryMs === 0 ? 0 : timeoutMs === undefined ? begun + retryMs : this.#deadline;
+    this.#envelope = { ...request, timeoutMs: timeoutMs ?? 0 };
+  }
+
+  begin(): void {
+    const { signal } = this.#request;
+    if (signal?.aborted) {
+      this.fail(canceled(signal.reason));
+      return;
+    }
+    if (requestSize(this.#envelope) > REQUEST_BYTES_MAX) {
+      const message = "the request is longer than 16 MiB; send it in several";
+      this.fail(errorOf(Code.InvalidArgument, "TOO_LONG", message));
+      return;
+    }
+    signal?.addEventListener("abort", this.#onAbort);
+    this.#deadlineSet();
+    if (this.isPatient) this.#patienceSet();
+    this.#attempt();
+  }
+
+  get isPatient(): boolean {
+    return now() < this.#retryUntil;
+  }
+
+  size(): number {
+    if (this.#deadline !== Number.POSITIVE_INFINITY) {
+      const timeoutMs = Math.max(1, Math.ceil(this.#deadline - now()));
+      this.#envelope = { ...this.#envelope, timeoutMs };
+    }
+    return requestSize(this.#envelope);
+  }
+
+  write(out: Buffer, at: number): void {
+    requestWrite(out, at, this.#envelope);
+  }
+
+  onSent(wasSent: boolean): void {
+    this.#wasSent = wasSent;
+    this.#wasEverSent ||= wasSent;
+  }
+
+  onReply(bytes: Uint8Array): void {
+    let reply: Reply;
+    try {
+      reply = replyRead(bytes);
+    } catch (error) {
+      this.fail(undecodable(error));
+      return;
+    }
+    if (reply.code === 0) {
+      this.#finish(reply.body);
+      return;
+    }
+    const error = errorOf(reply.code, reply.reason, reply.message);
+    // A server that refused with UNAVAILABLE is there, but not ready, and did nothing.
+    if (reply.code === Code.Unavailable) this.#again(error, Math.max(this.#failures, 1));
+    else this.fail(error);
+  }
+
+  onBroken(why: string): void {
+    const isUnknown = this.#wasSent;
+    const error = unavailable(isUnknown ? `${why}; whether the call was done is not known` : why);
+    if (!isUnknown && !this.#wasStale) {
+      this.#wasStale = true;
+      this.#attempt();
+    } else if (!isUnknown || this.#request.isRepeatable) {
+      this.#again(error, this.#failures); // the first time at once: a restarted server is back
+    } else {
+      this.fail(error);
+    }
+  }
+
+  onRefused(error: Error): void {
+    this.fail(error);
+  }
+
+  fail(error: Error): void {
+    this.#finish(NOTHING, error);
+  }
+
+  #attempt(): void {
+    this.#wasSent = false;
+    this.#link.submit(this);
+  }
+
+  #again(error: Error, failures: number): void {
+    const wait = backoffMs(failures);
+    this.#failures = failures + 1;
+    if (now() + wait >= this.#retryUntil) this.fail(error);
+    else this.#pauseTimer = setTimeout(() => this.#attempt(), wait);
+  }
+
+  // Timers do not hold the process; the link does, while it has the call.
+  #deadlineSet(): void {
+    const left = this.#deadline - now();
+    if (left === Number.POSITIVE_INFINITY) return;
+    const onTime = () => {
+      if (now() < this.#deadline) this.#deadlineSet();
+      else this.fail(deadlineExceeded(this.#wasEverSent));
+    };
+    this.#deadlineTimer = setTimeout(onTime, timerMs(left)).unref();
+  }
+
+  // A call that waits for its reply goes on waiting.
+  #patienceSet(): void {
+    if (this.#retryUntil === this.#deadline) return;
+    const onTime = () => {
+      if (this.isPatient) this.#patienceSet();
+      else if (!this.#wasSent && !this.#link.isOpen) this.fail(this.#link.refusal());
+    };
+    this.#patienceTimer = setTimeout(onTime, timerMs(this.#retryUntil - now())).unref();
+  }
+
+  readonly #onAbort = (): void => {
+    this.fail(canceled(this.#request.signal?.reason));
+  };
+
+  #finish(body: Uint8Array, error?: Error): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    clearTimeout(this.#deadlineTimer);
+    clearTimeout(this.#patienceTimer);
+    clearTimeout(this.#pauseTimer);
+    this.#request.signal?.removeEventListener("abort", this.#onAbort);
+    if (error) this.#link.withdraw(this);
+    this.#done(body, error);
+  }
+}
+
+function timerMs(left: number): number {
+  return Math.min(Math.max(Math.ceil(left), 1), TIMER_MS_MAX);
+}

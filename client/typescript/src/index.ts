@@ -1,0 +1,3 @@
+export { closeOnBreak } from "./close_on_break.js";
+export { reason } from "./errors.js";
+export { createTransport, type TineTransport, type TransportOptions } from "./transport.js";

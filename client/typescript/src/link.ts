@@ -1,0 +1,291 @@
+// The link to a server: at most one connection, the calls in flight on it, and those that wait for
+// their turn.
+//
+// Sends nothing twice. A call that ended before its reply came keeps its place among the 64 until
+// the reply is there or the connection ends, for the server counts it. The link holds the process
+// while a call waits, and only then.
+
+import type { Address } from "./address.js";
+import { backoffMs, now } from "./backoff.js";
+import { Connection, type Listener } from "./dial.js";
+import { unavailable } from "./errors.js";
+import { ID_BYTES, prefixBytes, prefixWrite, REP } from "./frame.js";
+
+export const IN_FLIGHT_MAX = 64;
+
+const ID_BIT = 0x80000000;
+const ID_MASK = 0x7fffffff;
+
+/** A call, as the link sees it. */
+export interface Pending {
+  /** Whether it waits for a server that is not there; else it fails when one attempt does. */
+  readonly isPatient: boolean;
+  /** The bytes of its envelope, as of now. */
+  size(): number;
+  write(out: Buffer, at: number): void;
+  /** It went out, and may be done. Taken back when it turns out that it did not. */
+  onSent(wasSent: boolean): void;
+  onReply(envelope: Uint8Array): void;
+  /** The connection broke after it had begun to be sent. */
+  onBroken(why: string): void;
+  /** There is no connection for it. */
+  onRefused(error: Error): void;
+}
+
+export interface LinkOptions {
+  readonly address: Address;
+  /** Called when nobody listens; starts a server. */
+  readonly start?: (() => Promise<void>) | undefined;
+}
+
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #queue = new Set<Pending>();
+  /** By id: undefined for a call that ended before its reply came. */
+  readonly #inFlight = new Map<number, Pending | undefined>();
+  readonly #ids = new Map<Pending, number>();
+  #connection: Connection | undefined;
+  #isOpen = false;
+  #isStarting = false;
+  #wasStarted = false; // and nothing came through since
+  #hasReplied = false;
+  #isHeld = true;
+  #nextId = Math.floor(Math.random() * ID_BIT);
+  #failures = 0;
+  #connectAfter = 0;
+  #why = "";
+  #connectTimer: NodeJS.Timeout | undefined;
+  #willFlush = false;
+  #unsent: { pending: Pending; frame: Buffer }[] = [];
+  #isClosed = false;
+
+  /** How many connections there have been. */
+  connections = 0;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+  }
+
+  submit(pending: Pending): void {
+    this.#queue.add(pending);
+    this.#pump();
+  }
+
+  /** The call has ended otherwise, or is to be sent anew. */
+  withdraw(pending: Pending): void {
+    this.#queue.delete(pending);
+    const id = this.#ids.get(pending);
+    if (id !== undefined) {
+      this.#ids.delete(pending);
+      const place = this.#unsent.findIndex((unsent) => unsent.pending === pending);
+      if (place < 0) {
+        this.#inFlight.set(id, undefined);
+      } else {
+        this.#unsent.splice(place, 1);
+        this.#inFlight.delete(id);
+      }
+    }
+    this.#hold();
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** What to say to a call that has waited for a server long enough. */
+  refusal(): Error {
+    return unavailable(`no tined answers at ${this.#name}: ${this.#why || "it does not answer"}`);
+  }
+
+  /** Ends the connection; the next call makes another. What was in flight breaks. */
+  disconnect(why: string): void {
+    this.#connection?.destroy();
+    if (this.#connection) this.#break(why, undefined);
+  }
+
+  /** Ends it for good. Whoever closes sees to the calls. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#connectTimer);
+    this.#connection?.destroy();
+    this.#connection = undefined;
+    this.#queue.clear();
+    this.#inFlight.clear();
+    this.#ids.clear();
+  }
+
+  get #name(): string {
+    const { address } = this.#options;
+    return address.framing === "ipc" ? address.path : `${address.host}:${address.port}`;
+  }
+
+  #pump(): void {
+    if (this.#isClosed) return;
+    if (!this.#connection) this.#connectWhenDue();
+    while (this.#isOpen && this.#connection && !this.#connection.isFull && this.#queue.size > 0) {
+      if (this.#inFlight.size >= IN_FLIGHT_MAX) {
+        if (this.#ids.size > 0) break;
+        this.disconnect("it answered none of its calls in time");
+        return;
+      }
+      for (const pending of this.#queue) {
+        this.#queue.delete(pending);
+        this.#send(this.#connection, pending);
+        break;
+      }
+    }
+    this.#hold();
+  }
+
+  #send(connection: Connection, pending: Pending): void {
+    const id = this.#idTake();
+    const { framing } = connection;
+    const size = ID_BYTES + pending.size();
+    const frame = Buffer.allocUnsafe(prefixBytes(framing) + size);
+    const at = frame.writeUInt32BE(id, prefixWrite(frame, framing, size));
+    pending.write(frame, at);
+    this.#inFlight.set(id, pending);
+    this.#ids.set(pending, id);
+    // All that is sent in one turn of the event loop goes out with one system call.
+    this.#unsent.push({ pending, frame });
+    if (this.#willFlush) return;
+    this.#willFlush = true;
+    process.nextTick(() => this.#flush());
+  }
+
+  #idTake(): number {
+    do {
+      this.#nextId = (this.#nextId + 1) & ID_MASK;
+    } while (this.#inFlight.has((this.#nextId | ID_BIT) >>> 0));
+    return (this.#nextId | ID_BIT) >>> 0;
+  }
+
+  #flush(): void {
+    this.#willFlush = false;
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    const [first] = unsent;
+    if (!this.#connection || !first) return;
+    for (const { pending } of unsent) pending.onSent(true);
+    if (unsent.length > 1) {
+      this.#connection.send(Buffer.concat(unsent.map(({ frame }) => frame)), ignore);
+      return;
+    }
+    this.#connection.send(first.frame, (error) => {
+      // A connection that had gone stale shows it at the first byte: then nothing was sent.
+      const { code } = (error ?? {}) as NodeJS.ErrnoException;
+      if (code === "EPIPE") first.pending.onSent(false);
+    });
+  }
+
+  #connectWhenDue(): void {
+    if (this.#isStarting || this.#connectTimer || this.#queue.size === 0) return;
+    const wait = this.#connectAfter - now();
+    if (wait <= 0) {
+      this.#connect();
+      return;
+    }
+    this.#refuse();
+    if (this.#queue.size === 0) return;
+    this.#connectTimer = setTimeout(() => {
+      this.#connectTimer = undefined;
+      this.#pump();
+    }, wait);
+  }
+
+  #connect(): void {
+    this.#hasReplied = false;
+    this.#isHeld = true;
+    const listener: Listener = {
+      onOpen: () => {
+        this.#isOpen = true;
+        this.#wasStarted = false;
+        this.connections++;
+        this.#pump();
+      },
+      onPayload: (payload) => this.#deliver(payload),
+      onDrain: () => this.#pump(),
+      onBroken: (why, code) => this.#break(why, code),
+    };
+    this.#connection = new Connection(this.#options.address, REP, listener);
+  }
+
+  #deliver(payload: Uint8Array): boolean {
+    this.#hasReplied = true;
+    this.#failures = 0;
+    const view = new DataView(payload.buffer, payload.byteOffset, ID_BYTES);
+    const id = view.getUint32(0);
+    const pending = this.#inFlight.get(id);
+    if (!this.#inFlight.delete(id)) return true; // one that nobody waits for
+    if (pending) {
+      this.#ids.delete(pending);
+      pending.onReply(payload.subarray(ID_BYTES));
+    }
+    if (this.#queue.size > 0) this.#pump();
+    else this.#hold();
+    return true;
+  }
+
+  #break(why: string, code: string | undefined): void {
+    const broken = [...this.#ids.keys()];
+    const wasOpen = this.#isOpen;
+    this.#connection = undefined;
+    this.#isOpen = false;
+    this.#unsent = [];
+    this.#inFlight.clear();
+    this.#ids.clear();
+    const isNobody = !wasOpen && (code === "ENOENT" || code === "ECONNREFUSED");
+    if (isNobody && this.#options.start && !this.#wasStarted) {
+      this.#start(this.#options.start);
+      return;
+    }
+    // One that never answered counts as a failed attempt: a server that accepts and hangs up is not
+    // to be connected to in a loop.
+    if (!this.#hasReplied) this.#fail(why);
+    for (const pending of broken) {
+      pending.onBroken(`the connection to ${this.#name} broke before the reply came: ${why}`);
+    }
+    this.#pump();
+  }
+
+  #fail(why: string): void {
+    this.#why = why;
+    this.#failures++;
+    this.#connectAfter = now() + backoffMs(this.#failures);
+    this.#refuse();
+  }
+
+  // Those that do not wait for a server.
+  #refuse(): void {
+    for (const pending of [...this.#queue]) {
+      if (pending.isPatient) continue;
+      this.#queue.delete(pending);
+      pending.onRefused(this.refusal());
+    }
+  }
+
+  #start(start: () => Promise<void>): void {
+    this.#isStarting = true;
+    const finish = (error?: Error) => {
+      this.#isStarting = false;
+      this.#wasStarted = !error;
+      if (error) this.#fail(error.message);
+      this.#pump();
+    };
+    start().then(() => finish(), finish);
+  }
+
+  // Holds the process while somebody waits. (Starting and backing off hold it by themselves.)
+  #hold(): void {
+    const isWanted = this.#queue.size > 0 || this.#ids.size > 0;
+    if (!isWanted && this.#connectTimer) {
+      clearTimeout(this.#connectTimer);
+      this.#connectTimer = undefined;
+    }
+    if (isWanted === this.#isHeld || !this.#connection) return;
+    this.#isHeld = isWanted;
+    this.#connection.ref(isWanted);
+  }
+}
+
+function ignore(): void {}

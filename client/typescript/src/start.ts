@@ -1,0 +1,157 @@
+// Starting tined, as the command line does (client/cli/start.c): whoever holds the lock starts one
+// and keeps the lock until it is ready, so 20 at once start one. tined itself refuses to be the
+// second on a socket, whoever starts it; so without flock(1) it works, too, only with more noise.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { access, type FileHandle, mkdir, open } from "node:fs/promises";
+import { connect } from "node:net";
+import { delimiter, join, resolve } from "node:path";
+import { unavailable } from "./errors.js";
+
+const READY_MS_MAX = 60_000;
+const POLL_MS = 20;
+const EXIT_IN_USE = 3;
+const IDLE_EXIT = "30m";
+
+/** Starts a tined that listens on the socket and resolves when it does. */
+export async function startTined(socketPath: string): Promise<void> {
+  if (process.platform !== "linux") throw unavailable("tined runs on Linux only");
+  const tined = await findTined();
+  const directory = await makeStateDirectory();
+  const lock = await Lock.take(join(directory, "start.lock"));
+  try {
+    if (!(await isListening(socketPath)))
+      await launch(tined, socketPath, join(directory, "tined.log"));
+  } finally {
+    lock.release();
+  }
+}
+
+async function findTined(): Promise<string> {
+  const { TINED: named, PATH: path = "" } = process.env;
+  const places = named ? [named] : path.split(delimiter).map((place) => join(place, "tined"));
+  for (const place of places) {
+    try {
+      await access(place, constants.X_OK);
+      return resolve(place);
+    } catch {
+      // it is not there
+    }
+  }
+  throw unavailable(
+    named
+      ? `no tined runs, and $TINED names none: ${named}`
+      : "no tined runs, and none is installed in PATH",
+  );
+}
+
+async function makeStateDirectory(): Promise<string> {
+  const { XDG_STATE_HOME: state, HOME: home } = process.env;
+  const base = state?.startsWith("/") ? state : home?.startsWith("/") && join(home, ".local/state");
+  if (!base) {
+    throw unavailable(
+      "no tined runs, and without $HOME or $XDG_STATE_HOME there is no place for its log; " +
+        "start one: tined",
+    );
+  }
+  const directory = join(base, "tine");
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unavailable(`no tined runs, and ${directory} for its log cannot be made`, error);
+  }
+  return directory;
+}
+
+// The lock of start.c. Node has no flock(2): flock(1) holds it for as long as its standard input is
+// open, so it is let go also when this process dies.
+class Lock {
+  readonly #holder: ChildProcess | undefined;
+
+  private constructor(holder?: ChildProcess) {
+    this.#holder = holder;
+  }
+
+  static take(path: string): Promise<Lock> {
+    return new Promise((done) => {
+      const holder = spawn("flock", [path, "sh", "-c", "echo; exec cat"], {
+        stdio: ["pipe", "pipe", "ignore"],
+      });
+      holder.on("error", () => done(new Lock()));
+      holder.on("exit", () => done(new Lock()));
+      holder.stdin.on("error", () => {});
+      holder.stdout.once("data", () => done(new Lock(holder)));
+    });
+  }
+
+  release(): void {
+    this.#holder?.stdin?.end();
+    this.#holder?.stdout?.destroy();
+  }
+}
+
+function isListening(path: string): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect({ path });
+    const end = (answer: boolean) => {
+      socket.destroy();
+      done(answer);
+    };
+    // Until its hello: NNG takes no connection for 100 ms after one that was closed without a word.
+    socket.once("data", () => end(true));
+    socket.once("error", () => end(false));
+    socket.once("close", () => end(false));
+    socket.write(Uint8Array.of(0, 0x53, 0x50, 0, 0, 0x30, 0, 0));
+  });
+}
+
+async function launch(tined: string, socketPath: string, logPath: string): Promise<void> {
+  const log = await open(logPath, "a+", 0o600);
+  try {
+    const { size } = await log.stat();
+    const { NOTIFY_SOCKET: _, ...environment } = process.env; // it is this process's own
+    const child = spawn(tined, ["--socket", resolve(socketPath), "--log-file", logPath], {
+      cwd: "/",
+      detached: true, // in a session of its own
+      stdio: ["ignore", log.fd, log.fd],
+      env: { TINE_IDLE_EXIT: IDLE_EXIT, ...environment },
+    });
+    const end = new Promise<string>((done) => {
+      child.once("error", (error) => done(error.message));
+      child.once("exit", (code, signal) => done(code === EXIT_IN_USE ? "" : `${code ?? signal}`));
+    });
+    child.unref();
+    await waitUntilReady(socketPath, end, () => lastWords(log, size, logPath), logPath);
+  } finally {
+    await log.close();
+  }
+}
+
+// One that ended because another process has the socket is as good: that one is about to listen.
+async function waitUntilReady(
+  socketPath: string,
+  end: Promise<string>,
+  why: () => Promise<string>,
+  logPath: string,
+): Promise<void> {
+  let ended: string | undefined;
+  void end.then((how) => {
+    ended = how;
+  });
+  const until = performance.now() + READY_MS_MAX;
+  while (!(await isListening(socketPath))) {
+    if (ended) throw unavailable(await why());
+    if (performance.now() > until) {
+      throw unavailable(`tined was started but is not ready; see ${logPath}`);
+    }
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
+}
+
+// What it said last, to its log, is why it ended.
+async function lastWords(log: FileHandle, from: number, logPath: string): Promise<string> {
+  const { bytesRead, buffer } = await log.read(Buffer.alloc(4096), 0, 4096, from);
+  const [, words] = /tined: (.*)/.exec(buffer.toString("utf8", 0, bytesRead)) ?? [];
+  return words ? `tined does not start: ${words}` : `tined was started and ended; see ${logPath}`;
+}

@@ -1,0 +1,364 @@
+// The Connect transport.
+
+import { randomUUID } from "node:crypto";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import {
+  Code,
+  type ContextValues,
+  createContextValues,
+  type Interceptor,
+  type StreamResponse,
+  type Transport,
+  type UnaryResponse,
+} from "@connectrpc/connect";
+import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
+import { type Address, addressOf, defaultUrl, eventsPathOf } from "./address.js";
+import { Calls } from "./call.js";
+import {
+  canceled,
+  clientClosed,
+  deadlineExceeded,
+  errorOf,
+  invalidArgument,
+  undecodable,
+} from "./errors.js";
+import { type WatchEventsRequest, WatchEventsRequestSchema } from "./gen/tine/v1/store_pb.js";
+import { Link, type LinkOptions } from "./link.js";
+import { startTined } from "./start.js";
+import { Watch, type WatchHost } from "./watch.js";
+import { BYTES, varintSize, varintWrite } from "./wire.js";
+
+const SERVICE = "/tine.v1.StoreService/";
+// It stores nothing, so its operation id is not remembered: again is twice.
+const BROADCAST = `${SERVICE}BroadcastEvent`;
+const WATCH = `${SERVICE}WatchEvents`;
+
+export interface TransportOptions {
+  /** What the daemon's token file says; asked for over tcp. */
+  token?: string;
+  /** Starts a `tined` when nobody listens: on `ipc://`, on Linux. The binary is $TINED, or in PATH. */
+  start?: boolean;
+  /**
+   * Sends a call again, under the same operation id, when its connection broke or the server said
+   * UNAVAILABLE: until the call's deadline, or for so long if it has none. 0, the default: never.
+   */
+  retryMs?: number;
+  /** The timeout of calls that say none. */
+  defaultTimeoutMs?: number;
+  interceptors?: Interceptor[];
+}
+
+/** A Connect transport to a tined, with a connection that it makes when it is needed. */
+export interface TineTransport extends Transport {
+  /** The server's address. */
+  readonly url: string;
+  /** Ends the connection. Calls in flight, watches, and later calls end CANCELED. */
+  close(): void;
+}
+
+/**
+ * Makes a transport for `createClient(StoreService, transport)`. The URL is `ipc://PATH` or
+ * `tcp://HOST:PORT`; without one it is where tined listens by itself. Nothing is connected yet. Many
+ * calls may be in flight at once, 64 of them at the server; the others wait their turn.
+ */
+export function createTransport(url?: string, options: TransportOptions = {}): TineTransport {
+  return new Channel(url || defaultUrl(), options);
+}
+
+class Channel implements TineTransport {
+  readonly url: string;
+  readonly #options: TransportOptions;
+  readonly #address: Address;
+  readonly #calls: Calls;
+  readonly #watches = new Set<AbortController>();
+  #isClosed = false;
+
+  constructor(url: string, options: TransportOptions) {
+    this.url = url;
+    this.#options = options;
+    this.#address = addressOf(url);
+    this.#calls = new Calls(new Link(this.#linkOptions()));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#calls.close();
+    for (const watch of this.#watches) watch.abort(clientClosed());
+  }
+
+  unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    header: HeadersInit | undefined,
+    input: MessageInitShape<I>,
+    contextValues?: ContextValues,
+  ): Promise<UnaryResponse<I, O>> {
+    const timeout = this.#timeoutOf(timeoutMs);
+    const headers = header && new Headers(header);
+    const message = create(method.input, input);
+    const { interceptors } = this.#options;
+    if (!interceptors?.length) return this.#call(method, message, headers, timeout, signal);
+    return runUnaryCall<I, O>({
+      interceptors,
+      ...limitsOf(timeout, signal),
+      req: { ...this.#requestOf(method, headers, contextValues), stream: false, method, message },
+      next: (request) =>
+        this.#call(method, request.message, request.header, timeout, request.signal),
+    });
+  }
+
+  stream<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodStreaming<I, O>,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    header: HeadersInit | undefined,
+    input: AsyncIterable<MessageInitShape<I>>,
+    contextValues?: ContextValues,
+  ): Promise<StreamResponse<I, O>> {
+    const timeout = this.#timeoutOf(timeoutMs);
+    const headers = header && new Headers(header);
+    const { interceptors } = this.#options;
+    const response = interceptors?.length
+      ? runStreamingCall<I, O>({
+          interceptors,
+          ...limitsOf(timeout, signal),
+          req: {
+            ...this.#requestOf(method, headers, contextValues),
+            stream: true,
+            method,
+            message: input,
+          },
+          next: (request) =>
+            this.#watch(method, request.message, request.header, timeout, request.signal),
+        })
+      : this.#watch(method, input, headers, timeout, signal);
+    response.catch(() => {}); // whoever iterates sees it; nobody must
+    return response;
+  }
+
+  // Connect's rule: zero and less is none, also where there is a default.
+  #timeoutOf(timeoutMs: number | undefined): number | undefined {
+    const value = timeoutMs ?? this.#options.defaultTimeoutMs;
+    return value === undefined || value <= 0 ? undefined : value;
+  }
+
+  #requestOf(method: DescMethod, header: Headers | undefined, values: ContextValues | undefined) {
+    return {
+      service: method.parent,
+      requestMethod: "POST",
+      url: this.url + pathOf(method),
+      header: header ?? new Headers(),
+      contextValues: values ?? createContextValues(),
+    };
+  }
+
+  async #call<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    message: MessageShape<I>,
+    header: Headers | undefined,
+    timeoutMs: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<UnaryResponse<I, O>> {
+    const path = pathOf(method);
+    const isRead = method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+    const operationId = header?.get("tine-operation-id") ?? (isRead ? "" : randomUUID());
+    const bytes = await this.#calls.call({
+      method: path,
+      body: encode(method.input, message),
+      operationId,
+      traceparent: header?.get("traceparent") ?? "",
+      token: header?.get("tine-token") ?? this.#options.token ?? "",
+      timeoutMs,
+      signal,
+      isRepeatable: isRead || (operationId !== "" && path !== BROADCAST),
+      retryMs: this.#options.retryMs ?? 0,
+    });
+    return new UnaryReply(method, decode(method.output, bytes));
+  }
+
+  async #watch<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodStreaming<I, O>,
+    input: AsyncIterable<MessageInitShape<I>>,
+    header: Headers | undefined,
+    timeoutMs: number | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<StreamResponse<I, O>> {
+    if (pathOf(method) !== WATCH) {
+      const message = `there is no stream ${pathOf(method)}; there is ${WATCH}`;
+      throw errorOf(Code.Unimplemented, "UNIMPLEMENTED", message);
+    }
+    if (this.#isClosed) throw clientClosed();
+    if (signal?.aborted) throw canceled(signal.reason);
+    const request = await requestOf(method, input);
+    const stop = new AbortController();
+    const calls = this.#watchCalls(stop.signal, header);
+    const end = this.#linkEnd(stop, signal, timeoutMs, () => calls.close());
+    const watch = new Watch(calls.host, request, stop.signal);
+    try {
+      await watch.begin();
+    } catch (error) {
+      end();
+      throw error;
+    }
+    const message = (async function* () {
+      try {
+        for await (const event of watch.events()) yield decode(method.output, wrap(event));
+      } finally {
+        end();
+      }
+    })();
+    return {
+      stream: true,
+      service: method.parent,
+      method,
+      header: new Headers(),
+      trailer: new Headers(),
+      message,
+    };
+  }
+
+  // Aborts the watch with the caller's signal, at its deadline, or with the transport. Returns what
+  // is to be called when the watch has ended by itself.
+  #linkEnd(
+    stop: AbortController,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    close: () => void,
+  ): () => void {
+    const onAbort = () => stop.abort(canceled(signal?.reason));
+    const onTime = () => stop.abort(deadlineExceeded(true));
+    const timer = timeoutMs === undefined ? undefined : setTimeout(onTime, timeoutMs).unref();
+    signal?.addEventListener("abort", onAbort);
+    this.#watches.add(stop);
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      this.#watches.delete(stop);
+      close();
+    };
+    stop.signal.addEventListener("abort", end);
+    return end;
+  }
+
+  // A call that waits keeps its place among the 64 of a connection: a watch has one of its own.
+  #watchCalls(signal: AbortSignal, header: Headers | undefined) {
+    const link = new Link(this.#linkOptions());
+    const calls = new Calls(link);
+    const { framing } = this.#address;
+    const host: WatchHost = {
+      eventsPath: framing === "ipc" ? eventsPathOf(this.#address.path) : undefined,
+      call: (method, body, { timeoutMs, isPatient }) =>
+        calls.call({
+          method: SERVICE + method,
+          body,
+          operationId: "",
+          traceparent: header?.get("traceparent") ?? "",
+          token: header?.get("tine-token") ?? this.#options.token ?? "",
+          timeoutMs,
+          signal,
+          isRepeatable: true,
+          retryMs: isPatient ? Number.POSITIVE_INFINITY : (this.#options.retryMs ?? 0),
+        }),
+      connections: () => link.connections,
+      disconnect: () => link.disconnect("it is not asked"),
+    };
+    return { host, close: () => calls.close() };
+  }
+
+  #linkOptions(): LinkOptions {
+    const address = this.#address;
+    if (!this.#options.start) return { address };
+    if (address.framing !== "ipc") throw invalidArgument("tined is started on ipc://PATH only");
+    return { address, start: () => startTined(address.path) };
+  }
+}
+
+function limitsOf(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
+  return { ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(signal ? { signal } : {}) };
+}
+
+// Headers are made only for those who ask: they take longer than the rest of the reply.
+class UnaryReply<I extends DescMessage, O extends DescMessage> implements UnaryResponse<I, O> {
+  readonly stream = false;
+  readonly method: DescMethodUnary<I, O>;
+  readonly message: MessageShape<O>;
+  #header: Headers | undefined;
+  #trailer: Headers | undefined;
+
+  constructor(method: DescMethodUnary<I, O>, message: MessageShape<O>) {
+    this.method = method;
+    this.message = message;
+  }
+
+  get service() {
+    return this.method.parent;
+  }
+
+  get header(): Headers {
+    this.#header ??= new Headers();
+    return this.#header;
+  }
+
+  get trailer(): Headers {
+    this.#trailer ??= new Headers();
+    return this.#trailer;
+  }
+}
+
+const paths = new WeakMap<DescMethod, string>();
+
+function pathOf(method: DescMethod): string {
+  let path = paths.get(method);
+  if (path === undefined) {
+    path = `/${method.parent.typeName}/${method.name}`;
+    paths.set(method, path);
+  }
+  return path;
+}
+
+function encode<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): Uint8Array {
+  try {
+    return toBinary(schema, message);
+  } catch (error) {
+    throw invalidArgument(`the request cannot be encoded: ${(error as Error).message}`, error);
+  }
+}
+
+function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
+  try {
+    return fromBinary(schema, bytes);
+  } catch (error) {
+    throw undecodable(error);
+  }
+}
+
+// Through its bytes: the caller's generated code need not be this package's.
+async function requestOf<I extends DescMessage>(
+  method: DescMethodStreaming<I, DescMessage>,
+  input: AsyncIterable<MessageInitShape<I>>,
+): Promise<WatchEventsRequest> {
+  for await (const init of input) {
+    return decode(WatchEventsRequestSchema, encode(method.input, create(method.input, init)));
+  }
+  throw invalidArgument("WatchEvents takes one request");
+}
+
+// A WatchEventsResponse of an encoded Event.
+function wrap(event: Uint8Array): Uint8Array {
+  const out = new Uint8Array(1 + varintSize(event.length) + event.length);
+  out[0] = (1 << 3) | BYTES;
+  out.set(event, varintWrite(out, 1, event.length));
+  return out;
+}
