@@ -7,14 +7,23 @@
 #include "feed.h"
 #include "tine.h"
 
+// Who is lent the messages of a page, instead of having them copied into the reply.
+typedef struct Lender {
+    TineMessageReader read;
+    void *context;
+    bool *is_enough; // set when `read` said so; nothing more is lent to it then
+} Lender;
+
 // One request and its reply. The channel never sends a request twice: what lost its connection is
 // the caller's to send again.
 typedef struct ChannelCall {
     Slice request;            // the encoded Request; borrowed until the call ends
+    bool is_read;             // it changes nothing
+    const Lender *lender;     // NULL: none. A channel that cannot lend leaves it alone
     int64_t deadline_ns;      // monotonic: until then the reply is waited for; INT64_MAX: for ever
     int64_t connect_until_ns; // monotonic: until then a connection is waited for; 0: tried for once
     bool waits_at_first;      // also if there never was one; else the first is tried for once
-    Buffer *response;         // out: the encoded Response; the caller frees it
+    Buffer *response;         // out: the encoded Response; the memory that is in it may be used
     bool is_broken;           // out: UNAVAILABLE because the connection broke under this call …
     bool was_sent; // out: … after the whole request was sent, so the server may have run it
 } ChannelCall;

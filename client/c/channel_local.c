@@ -33,6 +33,7 @@ static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
     call_init(&engine_call);
     call_reset(&engine_call);
     engine_call.request = call->request;
+    engine_call.reply = *call->response; // its memory is used again
     engine_run(local->engine, &engine_call);
     *call->response = engine_call.reply; // handed over
     engine_call.reply = (Buffer){.bytes = NULL};

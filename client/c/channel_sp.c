@@ -61,8 +61,8 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
         return status_out_of_memory(status);
     }
     atomic_init(&sp->link, link);
-    sp->channel = (Channel){
-        .call = sp_call, .close = sp_close, .is_remote = true, .feed_open = sp_feed_open};
+    sp->channel =
+        (Channel){.call = sp_call, .close = sp_close, .is_remote = true, .feed_open = sp_feed_open};
     *out_channel = &sp->channel;
     return STATUS_OK;
 }
@@ -89,13 +89,14 @@ static int exchange(Link *link, ChannelCall *call, TineStatus *status)
     int code = place_take(link, call, status, &connection, &slot);
     if (code) return code;
 
+    slot->reply = *call->response; // its memory is used again
+    *call->response = (Buffer){.bytes = NULL};
     SpFrame frame;
     sp_frame_begin(&frame, slot->id, call->request);
     call->was_sent = request_send(link, connection, &frame, call->deadline_ns);
     if (call->was_sent) reply_wait(link, connection, slot, call->deadline_ns);
 
     if (slot->state == SLOT_ANSWERED) {
-        buffer_free(call->response);
         *call->response = slot->reply;
         slot->reply = (Buffer){.bytes = NULL};
         slot_release(link, connection, slot);
@@ -248,6 +249,7 @@ static void deliver(Link *link, Connection *connection)
         Slot *slot = &connection->slots[id % CHANNEL_IN_FLIGHT_MAX];
         bool is_known = slot->id == id;
         if (is_known && slot->state == SLOT_WAITING) {
+            connection->reader.body = slot->reply; // memory for the next one
             slot->reply = body;
             slot->state = SLOT_ANSWERED;
             if (slot->is_parked) pthread_cond_signal(&slot->wakes);

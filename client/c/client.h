@@ -2,7 +2,17 @@
 
 #pragma once
 
+#include <stdatomic.h>
+
 #include "channel.h"
+
+enum { REPLIES_KEPT = 4 };
+
+// Memory for a reply while nobody needs it. In a child of fork one that was taken stays so.
+typedef struct KeptReply {
+    atomic_bool is_taken;
+    Buffer buffer; // owned; of whoever took it
+} KeptReply;
 
 struct Tine {
     Channel *channel; // owned
@@ -12,6 +22,8 @@ struct Tine {
     bool wait_for_server;
     int64_t bus_silence_ms; // after so long without a heartbeat a bus is given up; tests set it …
     int64_t bus_retry_ms;   // … and this: until it is tried again, twice as long each time
+    KeptReply replies[REPLIES_KEPT];
+    atomic_uint_fast64_t call_count;
     bool makes_no_ids; // for tests: a write without an operation_id is sent without
 };
 

@@ -97,6 +97,9 @@ void tine_close(Tine *tine)
 {
     if (!tine) return;
     tine->channel->close(tine->channel);
+    for (size_t i = 0; i < REPLIES_KEPT; i++) {
+        if (!atomic_load(&tine->replies[i].is_taken)) buffer_free(&tine->replies[i].buffer);
+    }
     free(tine->url);
     free(tine->token);
     free(tine);

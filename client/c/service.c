@@ -35,7 +35,7 @@ static void service_invoke(ProtobufCService *service, unsigned method_index,
     }
     (void)tine_call(client->tine, &client->options, path, request, method->output, &response);
     if (closure) closure(response, closure_data);
-    if (response) protobuf_c_message_free_unpacked(response, NULL);
+    if (response) protobuf_c_message_free_unpacked(response, client->options.allocator);
 }
 
 static void service_destroy(ProtobufCService *service)

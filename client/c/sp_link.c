@@ -151,11 +151,12 @@ static void connect_once(Link *link, int64_t deadline_ns)
 
     pthread_mutex_lock(&link->mutex);
     link->is_connecting = false;
-    link->attempts++;
     link->connection = connection;
     link->was_connected |= connection != NULL;
-    // One caller's short deadline is no reason to keep the others from trying.
-    if (!connection && !time_is_past(deadline_ns)) link_failed(link, why);
+    // An attempt that its own caller's deadline ended says nothing to the others: they try again.
+    bool is_cut_short = !connection && time_is_past(deadline_ns);
+    if (!is_cut_short) link->attempts++;
+    if (!connection && !is_cut_short) link_failed(link, why);
     pthread_cond_broadcast(&link->changed);
 }
 

@@ -1,225 +1,147 @@
-// The client above its channel: the envelope around a request and a reply, and sending it again.
-//
-// A call whose connection broke is sent again if that cannot run it twice: it was not sent, it
-// reads, or it carries an operation_id that the server remembers. So is one that the server refused
-// with UNAVAILABLE, for then nothing was done.
+// The calls of a client: what becomes of a reply's bytes. And the memory that replies are received
+// into, which is used again: a page of a history would else be written to fresh pages of the
+// kernel's each time.
 
 #include "tine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/random.h"
-#include "client.h"
-#include "envelope.h"
-#include "tine_calls.h"
+#include "base/wire.h"
+#include "exchange.h"
 
-enum { OPERATION_ID_RANDOM_BYTES = 16 };
+static const TineCallOptions DEFAULTS = {.operation_id = NULL};
 
-static const char BROADCAST[] = "/tine.v1.StoreService/BroadcastEvent";
+// One of the client's buffers, or `own` when all are in use.
+static Buffer *reply_take(Tine *tine, Buffer *own)
+{
+    for (size_t i = 0; i < REPLIES_KEPT; i++) {
+        if (!atomic_exchange_explicit(&tine->replies[i].is_taken, true, memory_order_acquire)) {
+            return &tine->replies[i].buffer;
+        }
+    }
+    return own;
+}
 
-// One call and its attempts.
-typedef struct Exchange {
-    const TineCallOptions *options;
-    const char *method;
-    const ProtobufCMessage *request;
-    const ProtobufCMessageDescriptor *response_type;
-    TineStatus *status;
-    const char *operation_id; // "": none
-    char made_id[2 * OPERATION_ID_RANDOM_BYTES + 1];
-    bool is_repeatable;     // running it twice is running it once
-    int64_t deadline_ns;    // of timeout_ms; INT64_MAX: none
-    int64_t retry_until_ns; // 0: it is tried once
-    bool may_retry;         // the last attempt failed in such a way
-    unsigned failures;
-} Exchange;
-
-static void exchange_begin(Exchange *exchange, const Tine *tine);
-static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy);
-static int exchange_try(Exchange *exchange, Tine *tine, ProtobufCMessage **out_response);
-static bool retry_wait(Exchange *exchange);
-static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out);
-static int response_unpack(Exchange *exchange, Slice bytes, ProtobufCMessage **out_response);
+static void reply_give(Tine *tine, Buffer *reply, Buffer *own)
+{
+    if (reply == own || reply->capacity > BUFFER_KEEP_BYTES_MAX) buffer_free(reply);
+    for (size_t i = 0; i < REPLIES_KEPT; i++) {
+        if (reply != &tine->replies[i].buffer) continue;
+        atomic_store_explicit(&tine->replies[i].is_taken, false, memory_order_release);
+    }
+}
 
 int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
               const ProtobufCMessage *request, const ProtobufCMessageDescriptor *response_type,
               ProtobufCMessage **out_response)
 {
-    static const TineCallOptions DEFAULTS = {.operation_id = NULL};
+    Buffer own = {.bytes = NULL};
     Exchange exchange = {
         .options = options ? options : &DEFAULTS,
         .method = method,
         .request = request,
-        .response_type = response_type,
         .status = options ? options->out_status : NULL,
+        .received = reply_take(tine, &own),
     };
-    ProtobufCMessage *copy = NULL;
-    if (!empty_oneofs_keep(request, &copy)) return status_out_of_memory(exchange.status);
-    if (copy) exchange.request = copy;
-    exchange_begin(&exchange, tine);
-    int code;
-    do {
-        code = exchange_try(&exchange, tine, out_response);
-    } while (code && exchange.may_retry && retry_wait(&exchange));
-    free(copy);
-    return code;
-}
-
-// protobuf-c leaves out a oneof's string that points at its own default "": an empty id taken over
-// from a decoded reply would silently mean "not said". In a copy of the message it points
-// elsewhere. False: out of memory.
-static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy)
-{
-    static char empty[] = "";
-    const ProtobufCMessageDescriptor *descriptor = request->descriptor;
-    for (unsigned i = 0; i < descriptor->n_fields; i++) {
-        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
-        if (field->type != PROTOBUF_C_TYPE_STRING) continue;
-        if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) continue;
-        const uint8_t *base = (const uint8_t *)request;
-        if (*(const uint32_t *)(const void *)(base + field->quantifier_offset) != field->id)
-            continue;
-        const char *text = *(char *const *)(const void *)(base + field->offset);
-        if (text && *text) continue;
-        if (!*out_copy) {
-            *out_copy = malloc(descriptor->sizeof_message);
-            if (!*out_copy) return false;
-            memcpy(*out_copy, request, descriptor->sizeof_message);
-        }
-        *(char **)(void *)((uint8_t *)*out_copy + field->offset) = empty;
-    }
-    return true;
-}
-
-static void operation_id_make(char out[2 * OPERATION_ID_RANDOM_BYTES + 1])
-{
-    // From the kernel each time: two processes of one fork must not make the same.
-    Random random;
-    random_seed_system(&random);
-    for (size_t i = 0; i < OPERATION_ID_RANDOM_BYTES / 8; i++) {
-        snprintf(out + 16 * i, 17, "%016llx", (unsigned long long)random_next(&random));
-    }
-}
-
-static void exchange_begin(Exchange *exchange, const Tine *tine)
-{
-    const TineCallOptions *options = exchange->options;
-    int64_t now_ns = clock_monotonic_ns();
-    bool is_read = tine_method_is_read(exchange->method);
-    exchange->operation_id = options->operation_id ? options->operation_id : "";
-    bool makes_id = tine->channel->is_remote && !tine->makes_no_ids;
-    if (!options->operation_id && !is_read && makes_id) {
-        operation_id_make(exchange->made_id);
-        exchange->operation_id = exchange->made_id;
-    }
-    // A broadcast stores nothing, so its operation_id is not remembered: again is twice.
-    bool is_broadcast = strcmp(exchange->method, BROADCAST) == 0;
-    exchange->is_repeatable = is_read || (*exchange->operation_id && !is_broadcast);
-    exchange->deadline_ns = INT64_MAX;
-    if (options->timeout_ms > 0 && options->timeout_ms < TIME_MS_MAX / 1000) {
-        exchange->deadline_ns = now_ns + options->timeout_ms * 1000000;
-    }
-    if (!options->no_retry && tine->channel->is_remote) {
-        exchange->retry_until_ns = exchange->deadline_ns != INT64_MAX
-                                       ? exchange->deadline_ns
-                                       : now_ns + tine->retry_ms * 1000000;
-    }
-}
-
-static int exchange_try(Exchange *exchange, Tine *tine, ProtobufCMessage **out_response)
-{
-    exchange->may_retry = false;
-    Buffer sent = {.bytes = NULL}, received = {.bytes = NULL};
-    Error error = request_pack(exchange, tine, &sent);
-    int code = error ? status_set(exchange->status, (int)error_status(error), error_reason(error),
-                                  error == ERROR_TOO_LONG
-                                      ? "the request is longer than 16 MiB; send it in several"
-                                      : "the client is out of memory")
-                     : STATUS_OK;
+    int code = exchange_run(&exchange, tine);
     if (!code) {
-        ChannelCall call = {
-            .request = buffer_slice(&sent),
-            .deadline_ns = exchange->deadline_ns,
-            .connect_until_ns = exchange->retry_until_ns,
-            .waits_at_first = tine->wait_for_server,
-            .response = &received,
-        };
-        if (call.deadline_ns != INT64_MAX) call.deadline_ns += REPLY_GRACE_MS * INT64_C(1000000);
-        code = tine->channel->call(tine->channel, &call, exchange->status);
-        exchange->may_retry = call.is_broken && (!call.was_sent || exchange->is_repeatable);
+        ProtobufCMessage *response =
+            protobuf_c_message_unpack(response_type, exchange.options->allocator,
+                                      exchange.body.size, exchange.body.bytes);
+        if (response) {
+            *out_response = response;
+        } else {
+            code = exchange_undecodable(&exchange);
+        }
     }
-    if (!code) code = response_unpack(exchange, buffer_slice(&received), out_response);
-    buffer_free(&sent);
-    buffer_free(&received);
+    reply_give(tine, exchange.received, &own);
     return code;
 }
 
-// Before the next attempt. False: it is too late for one. The first one follows at once, as a
-// server that was restarted is there again; later ones are for a server that is in trouble.
-static bool retry_wait(Exchange *exchange)
+int tine_call_bytes(Tine *tine, const TineCallOptions *options, const char *method,
+                    const ProtobufCMessage *request, TineBytes *reply)
 {
-    int64_t wait_ns = channel_backoff_ns(exchange->failures++);
-    if (clock_monotonic_ns() + wait_ns >= exchange->retry_until_ns) return false;
-    struct timespec left = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
-    while (wait_ns > 0 && nanosleep(&left, &left) != 0)
-        continue;
-    return true;
-}
-
-// What is left of the timeout, at least a millisecond; 0: there is none.
-static int64_t timeout_left_ms(const Exchange *exchange)
-{
-    if (exchange->deadline_ns == INT64_MAX) return 0;
-    int64_t left_ns = exchange->deadline_ns - clock_monotonic_ns();
-    return left_ns > 1000000 ? (left_ns + 999999) / 1000000 : 1;
-}
-
-// Packs the Request with the body last, straight from the message.
-static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out)
-{
-    Envelope envelope = {
-        .method = exchange->method,
-        .operation_id = exchange->operation_id,
-        .timeout_ms = timeout_left_ms(exchange),
-        .traceparent = exchange->options->traceparent,
-        .token = tine->token,
+    Buffer received = {.bytes = reply->memory, .capacity = reply->capacity};
+    Exchange exchange = {
+        .options = options ? options : &DEFAULTS,
+        .method = method,
+        .request = request,
+        .status = options ? options->out_status : NULL,
+        .received = &received,
     };
-    size_t size = protobuf_c_message_get_packed_size(exchange->request);
-    Error error = buffer_reset(out, 0);
-    if (!error) error = envelope_write(out, &envelope, size);
-    if (error) return error;
-    // A daemon hangs up on a message over its limit; an engine in the process says so itself.
-    if (tine->channel->is_remote && buffer_size(out) + size > REQUEST_BYTES_MAX) {
-        return ERROR_TOO_LONG;
-    }
-    uint8_t *bytes;
-    error = buffer_reserve(out, size, &bytes);
-    if (error) return error;
-    protobuf_c_message_pack(exchange->request, bytes);
-    buffer_grow(out, size);
-    return ERROR_NONE;
+    int code = exchange_run(&exchange, tine);
+    *reply = (TineBytes){.memory = received.bytes, .capacity = received.capacity};
+    if (code) return code;
+    reply->bytes = exchange.body.bytes;
+    reply->size = exchange.body.size;
+    return code;
 }
 
-static int response_unpack(Exchange *exchange, Slice bytes, ProtobufCMessage **out_response)
+void tine_bytes_free(TineBytes *bytes)
 {
-    Slice body;
-    int code = envelope_read(bytes, exchange->status, &body);
-    if (code) {
-        exchange->may_retry = code == STATUS_UNAVAILABLE && exchange->retry_until_ns > 0;
-        if (exchange->failures == 0) exchange->failures = 1; // it is there, but not ready
-        return code;
+    free(bytes->memory);
+    *bytes = (TineBytes){.bytes = NULL};
+}
+
+// The fields of MessagesForSessionResponse.
+enum { PAGE_FIELD_MESSAGES = 1, PAGE_FIELD_NEXT_CURSOR = 2 };
+
+// Lends what came by a call, or the cursor that is left of what was lent before.
+static int page_lend(Exchange *exchange, bool *is_enough, char out_next_cursor[TINE_CURSOR_BYTES])
+{
+    Slice rest = exchange->body, cursor = {NULL, 0};
+    WireField field;
+    while (wire_next(&rest, &field)) {
+        if (field.type != WIRE_BYTES) continue;
+        if (field.number == PAGE_FIELD_NEXT_CURSOR) cursor = field.bytes;
+        if (field.number != PAGE_FIELD_MESSAGES || *is_enough) continue;
+        TinePiece piece = {field.bytes.bytes, field.bytes.size};
+        TineLent lent = {&piece, 1, piece.size};
+        *is_enough = !exchange->lender->read(exchange->lender->context, &lent);
     }
-    ProtobufCMessage *response =
-        protobuf_c_message_unpack(exchange->response_type, NULL, body.size, body.bytes);
-    if (!response) {
-        return status_set(exchange->status, STATUS_INTERNAL, "INTERNAL",
-                          "the reply cannot be decoded");
-    }
-    *out_response = response;
+    if (rest.size > 0 || cursor.size >= TINE_CURSOR_BYTES) return exchange_undecodable(exchange);
+    if (*is_enough) cursor.size = 0;
+    if (!out_next_cursor) return STATUS_OK;
+    if (cursor.size > 0) memcpy(out_next_cursor, cursor.bytes, cursor.size);
+    out_next_cursor[cursor.size] = '\0';
     return STATUS_OK;
+}
+
+int tine_read_messages(Tine *tine, const TineCallOptions *options,
+                       const Tine__V1__MessagesForSessionRequest *request, TineMessageReader read,
+                       void *context, char out_next_cursor[TINE_CURSOR_BYTES])
+{
+    Buffer own = {.bytes = NULL};
+    bool is_enough = false;
+    Lender lender = {read, context, &is_enough};
+    Exchange exchange = {
+        .options = options ? options : &DEFAULTS,
+        .method = "/tine.v1.StoreService/MessagesForSession",
+        .request = &request->base,
+        .lender = &lender,
+        .status = options ? options->out_status : NULL,
+        .received = reply_take(tine, &own),
+    };
+    int code = exchange_run(&exchange, tine);
+    if (!code) code = page_lend(&exchange, &is_enough, out_next_cursor);
+    reply_give(tine, exchange.received, &own);
+    return code;
+}
+
+const char *tine_fallback_name(TineFallback fallback)
+{
+    static const char *const NAMES[] = {
+        "ASKS_SERVER", "NO_SERVER", "NOT_OFFERED", "OTHER_USER", "OTHER_NAMESPACE", "OTHER_FORMAT",
+        "OPEN_HERE",   "FORKED",    "REPLACED",    "MAP_GROWN",  "READERS_FULL",    "STORE_ERROR",
+    };
+    _Static_assert(sizeof(NAMES) / sizeof(*NAMES) == TINE_FALLBACK_COUNT, "one name each");
+    return fallback < TINE_FALLBACK_COUNT ? NAMES[fallback] : "UNKNOWN";
+}
+
+void tine_client_stats(Tine *tine, TineClientStats *out_stats)
+{
+    *out_stats = (TineClientStats){.is_direct = false};
+    out_stats->calls = atomic_load_explicit(&tine->call_count, memory_order_relaxed);
 }

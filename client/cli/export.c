@@ -69,6 +69,26 @@ static int write_entries(Cli *cli, FILE *out, char *id)
     return check_output(out);
 }
 
+static int write_originals(Cli *cli, FILE *out, char *id)
+{
+    ListOriginalsRequest request = LIST_ORIGINALS_REQUEST__INIT;
+    CLEANUP(message_freep) ListOriginalsResponse *reply = NULL;
+    request.session_id = id;
+    do {
+        ListOriginalsResponse *next = NULL;
+        if (tine_list_originals(cli->tine, &cli->call, &request, &next)) {
+            return cli_fail(cli, &cli->status);
+        }
+        message_freep(&reply);
+        reply = next;
+        for (size_t i = 0; i < reply->n_originals; i++) {
+            write_line(out, "original", &reply->originals[i]->base);
+        }
+        request.cursor = reply->next_cursor;
+    } while (*request.cursor && !ferror(out));
+    return check_output(out);
+}
+
 static int write_calls(Cli *cli, FILE *out, char *id)
 {
     ListCallsRequest request = LIST_CALLS_REQUEST__INIT;
@@ -144,6 +164,7 @@ int export_session(Cli *cli, FILE *out, const char *id)
     int code = is_orphan(cli, reply->session) ? write_inherited(cli, out, reply->session) : EXIT_OK;
     if (!code) code = write_calls(cli, out, reply->session->id);
     if (!code) code = write_entries(cli, out, reply->session->id);
+    if (!code) code = write_originals(cli, out, reply->session->id);
     if (!code) code = write_memories(cli, out, reply->session->id);
     if (!code) code = write_todos(cli, out, reply->session->id);
     return code;

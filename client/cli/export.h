@@ -5,6 +5,7 @@
 //     {"session": {…}}   as GetSession has it
 //     {"call": {…}}      each call of its ledger
 //     {"entry": {…}}     each entry of its log, all branches, in order; deleted ones too
+//     {"original": {…}}  the bytes that an entry was imported from, if they were kept
 //     {"memory": {…}}    each fact that is not forgotten
 //     {"todos": {…}}     its task list, if it has one
 //

@@ -32,6 +32,13 @@ static int take_entry(Import *import, ProtobufCMessage *record)
     return code;
 }
 
+static int take_original(Import *import, ProtobufCMessage *record)
+{
+    int code = import_original(import, (const Original *)record);
+    protobuf_c_message_free_unpacked(record, NULL);
+    return code;
+}
+
 static int take_memory(Import *import, ProtobufCMessage *record)
 {
     int code = import_memory(import, (const Memory *)record);
@@ -57,6 +64,7 @@ static const LineKind KINDS[] = {
     {"session", &tine__v1__session__descriptor, take_session},
     {"call", &tine__v1__call__descriptor, take_call},
     {"entry", &tine__v1__message__descriptor, take_entry},
+    {"original", &tine__v1__original__descriptor, take_original},
     {"memory", &tine__v1__memory__descriptor, take_memory},
     {"todos", &tine__v1__todos__descriptor, take_todos},
 };

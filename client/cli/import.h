@@ -43,6 +43,7 @@ void import_free(Import *import);
 MUST_USE int import_session(Import *import, Session *session);
 MUST_USE int import_call(Import *import, const CallRecord *call);
 MUST_USE int import_entry(Import *import, Message *message);
+MUST_USE int import_original(Import *import, const Original *original);
 MUST_USE int import_memory(Import *import, const Memory *memory);
 MUST_USE int import_todos(Import *import, const Todos *todos);
 

@@ -1,4 +1,4 @@
-// Importing what a session holds: entries, memories, todos.
+// Importing what a session holds: entries, their originals, memories, todos.
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static NewMessage *new_message_of(Message *message, External *external)
 {
     Message copy = *message;
-    copy.id = copy.session_id = copy.parent_id = (char *)(uintptr_t)"";
+    copy.id = copy.session_id = copy.parent_id = (char *)(uintptr_t) "";
     copy.sequence = 0;
     copy.deleted_at = 0;
     copy.external = external;
@@ -18,8 +18,7 @@ static NewMessage *new_message_of(Message *message, External *external)
     uint8_t *bytes = malloc(size > 0 ? size : 1);
     if (!bytes) return NULL;
     protobuf_c_message_pack(&copy.base, bytes);
-    ProtobufCMessage *new =
-        protobuf_c_message_unpack(&new_message__descriptor, NULL, size, bytes);
+    ProtobufCMessage *new = protobuf_c_message_unpack(&new_message__descriptor, NULL, size, bytes);
     free(bytes);
     return (NewMessage *)new;
 }
@@ -131,6 +130,24 @@ int import_entry(Import *import, Message *message)
     snprintf(import->file_last, sizeof(import->file_last), "%s", message->id);
     atomic_fetch_add(is_known ? &import->entries_known : &import->entries_new, 1);
     return EXIT_OK;
+}
+
+// What is kept already is kept again: the same bytes, unless somebody imported another file.
+int import_original(Import *import, const Original *original)
+{
+    Cli *cli = import->cli;
+    char id[ID_BYTES];
+    if (import->is_own) return EXIT_OK;
+    if (!*import_mapped(import, original->message_id, id)) {
+        return import_fail(import, "original.message_id: the file has no entry %s before this line",
+                           original->message_id);
+    }
+    PutOriginalRequest request = PUT_ORIGINAL_REQUEST__INIT;
+    CLEANUP(message_freep) PutOriginalResponse *reply = NULL;
+    request.message_id = id;
+    request.content = original->content;
+    int status = tine_put_original(cli->tine, &cli->call, &request, &reply);
+    return status ? import_fail_call(import) : EXIT_OK;
 }
 
 static bool is_same_memory(const Memory *a, const Memory *b)

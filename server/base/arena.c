@@ -110,12 +110,13 @@ void arena_reset(Arena *arena, size_t budget_bytes)
     ArenaBlock *kept = NULL;
     for (ArenaBlock *block = arena->blocks; block;) {
         ArenaBlock *next = block->next;
-        if (block->capacity <= ARENA_KEEP_BYTES_MAX) {
-            free(kept);
+        bool is_kept = block->capacity <= ARENA_KEEP_BYTES_MAX;
+        if (is_kept && kept && arena->keeps_largest) is_kept = block->capacity > kept->capacity;
+        if (is_kept) free(kept);
+        if (is_kept)
             kept = block;
-        } else {
+        else
             free(block);
-        }
         block = next;
     }
     if (kept) {

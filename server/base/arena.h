@@ -14,10 +14,11 @@
 typedef struct ArenaBlock ArenaBlock;
 
 typedef struct Arena {
-    ArenaBlock *blocks;           // newest first; the oldest is kept over a reset
+    ArenaBlock *blocks;           // newest first; one is kept over a reset
     size_t budget_bytes;          // what may be handed out in all
     size_t used_bytes;            // handed out since the last reset, alignment included
     bool is_exhausted;            // an allocation was refused by the budget (not by malloc)
+    bool keeps_largest;           // over a reset, instead of the oldest: for few and busy arenas
     ProtobufCAllocator allocator; // decodes protobuf-c messages into this arena
 } Arena;
 

@@ -35,6 +35,8 @@ static const char DAY[] =
     "\"data\": \"AAEC\"}}]')\n"
     "m3=$(say $one 'gone soon')\n"
     "m4=$(say $one 'a \\u001b[2J secret')\n"
+    "call PutOriginal \"{\\\"message_id\\\": \\\"$m3\\\", \\\"content\\\": \\\"AP8B\\\"}\" "
+    ">/dev/null\n"
     "call DeleteMessage \"{\\\"message_id\\\": \\\"$m3\\\"}\" >/dev/null\n"
     "call PurgeMessage \"{\\\"message_id\\\": \\\"$m4\\\"}\" >/dev/null\n"
     "m5=$(say $one 'another branch' \", \\\"parent_id\\\": \\\"$m1\\\"\")\n"
@@ -117,6 +119,20 @@ TEST(a_project_comes_back_as_it_was)
     shell_ok(shell, "tine --url embedded:to export --all | jq -r 'select(.entry) | .entry.text' | "
                     "grep -c here");
     CHECK_STR(shell->output, "1\n");
+}
+
+TEST(a_session_of_pi_s_keeps_its_file_through_export_and_import)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "printf '%%s\\r\\n' '{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":"
+                    "\"/p\"}' '{\"type\":\"message\",\"id\":\"1\", \"parentId\":null,\"message\":"
+                    "{\"role\":\"user\",\"content\":\"hello\"}}' '{\"torn' > a.jsonl && "
+                    "tine --url embedded:one import pi a.jsonl && "
+                    "tine --url embedded:one export --all > all.jsonl && "
+                    "tine --url embedded:two import all.jsonl && "
+                    "tine --url embedded:two export pi @last | cmp - a.jsonl && "
+                    "tine --url embedded:two import pi a.jsonl --json");
+    shell_shows(shell, "\"entries_new\": 0");
 }
 
 TEST(importing_again_adds_nothing)

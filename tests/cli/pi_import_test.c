@@ -1,5 +1,7 @@
 // Files of pi's come in whole, whatever they hold, and go out as they were.
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -351,11 +353,10 @@ TEST(pi_strange_values_are_kept)
     memset(deep + 3000, ']', 3000);
     deep[6000] = '\0';
     pi_begin(store, "strange");
-    pi_line(store,
-            "{\"type\":\"message\",\"id\":\"1\",\"parentId\":0,\"timestamp\":\"never\","
-            "\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
-            "\"a\\u0000b\\ud800c\xff\"},{\"type\":\"image\",\"data\":\"no base64\","
-            "\"mimeType\":\"x\"},7,{\"type\":\"odd\"}]}}");
+    pi_line(store, "{\"type\":\"message\",\"id\":\"1\",\"parentId\":0,\"timestamp\":\"never\","
+                   "\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
+                   "\"a\\u0000b\\ud800c\xff\"},{\"type\":\"image\",\"data\":\"no base64\","
+                   "\"mimeType\":\"x\"},7,{\"type\":\"odd\"}]}}");
     pi_line(store,
             "{\"type\":\"message\",\"id\":\"2\",\"parentId\":\"1\",\"message\":{\"role\":"
             "\"assistant\",\"content\":[{\"type\":\"toolCall\",\"id\":\"c\",\"name\":\"n\","
@@ -370,8 +371,9 @@ TEST(pi_strange_values_are_kept)
     CHECK_EQ(store->counts.entries_new, 7);
     pi_export_is_same(store);
     CLEANUP(message_freep) GetMessageResponse *first = pi_entry(store, "1");
-    CHECK_STR(first->message->parts[0]->text->text,
-              "a\xef\xbf\xbd" "b\xef\xbf\xbd" "c\xef\xbf\xbd");
+    CHECK_STR(first->message->parts[0]->text->text, "a\xef\xbf\xbd"
+                                                    "b\xef\xbf\xbd"
+                                                    "c\xef\xbf\xbd");
     CHECK_STR(first->message->parts[1]->extension->type, "image");
     CHECK_STR(first->message->parts[2]->extension->type, "unknown");
     CHECK_STR(first->message->parts[3]->extension->type, "odd");
@@ -428,7 +430,8 @@ static void version_1(PiStore *store, const char *index)
 static size_t count(const char *text, const char *word)
 {
     size_t found = 0;
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) found++;
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        found++;
     return found;
 }
 
@@ -493,9 +496,8 @@ TEST(pi_version_2_calls_custom_messages_of_hooks_so)
         CLEANUP(pi_store_close) PiStore *store = pi_store_open();
         pi_line(store, "{\"type\":\"session\",\"version\":%u,\"id\":\"v\",\"cwd\":\"/p\"}",
                 CASES[i].version);
-        pi_line(store,
-                "{\"type\":\"message\",\"id\":\"1\",\"parentId\":null,\"message\":{\"role\":"
-                "\"hookMessage\",\"customType\":\"t\",\"content\":\"x\",\"display\":true}}");
+        pi_line(store, "{\"type\":\"message\",\"id\":\"1\",\"parentId\":null,\"message\":{\"role\":"
+                       "\"hookMessage\",\"customType\":\"t\",\"content\":\"x\",\"display\":true}}");
         pi_import_ok(store);
         CHECK_STR(pi_context(store), CASES[i].role);
         pi_export_is_same(store);
@@ -600,8 +602,8 @@ TEST(pi_import_and_export_on_the_command_line)
     shell_says(shell, "cannot read nowhere.jsonl");
 }
 
-// A file of 50 MB: the median line 2 KiB, none over 64 KiB, a branch now and then.
-static void write_large(FILE *file, size_t bytes_min)
+// Of `bytes_min`: the median line 2 KiB, none over 64 KiB, a branch now and then.
+static void write_large(FILE *file, size_t bytes_min, bool has_branches)
 {
     enum { MEDIAN = 2048, LONGEST = 60 * 1024 };
     static char text[LONGEST + 1];
@@ -623,7 +625,8 @@ static void write_large(FILE *file, size_t bytes_min)
                                  "\"user\",\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
                                  "\"timestamp\":1}}\n",
                                  i, quoted, text);
-        parent = random_below(&random, 200) == 0 ? random_below(&random, i + 1) : i;
+        bool is_branch = has_branches && random_below(&random, 200) == 0;
+        parent = is_branch ? random_below(&random, i + 1) : i;
     }
     CHECK_EQ(fclose(file), 0);
 }
@@ -635,7 +638,7 @@ TEST(pi_large_file_is_imported_in_bounded_memory)
     snprintf(path, sizeof(path), "%s/large.jsonl", test_dir());
     FILE *file = fopen(path, "w");
     CHECK(file != NULL);
-    write_large(file, test_scaled(50 * 1000 * 1000));
+    write_large(file, test_scaled(50 * 1000 * 1000), /* has_branches= */ true);
     shell_tined_start(shell);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     shell_ok(shell, "tine import pi large.jsonl"); // their own memory is not ours to bound
@@ -645,5 +648,98 @@ TEST(pi_large_file_is_imported_in_bounded_memory)
 #endif
     shell_shows(shell, "sessions: 1 new");
     shell_ok(shell, "tine export pi @last | cmp - large.jsonl");
+    shell_ok(shell, "tine import pi large.jsonl --json | jq -e '.entries_new == 0'");
+}
+
+typedef struct Intruder {
+    char id[ID_BYTES]; // of the session
+    atomic_bool is_over;
+    atomic_uint appended;
+} Intruder;
+
+// Appends to the session that is being imported, from when it is there.
+static void *intrude(void *context)
+{
+    Intruder *intruder = context;
+    Tine *tine;
+    External external = EXTERNAL__INIT;
+    external.source = "pi";
+    external.id = "large";
+    CHECK_EQ(tine_open(shell_url(), NULL, &tine), 0);
+    while (!*intruder->id) {
+        ResolveSessionRequest request = RESOLVE_SESSION_REQUEST__INIT;
+        ResolveSessionResponse *reply;
+        request.by_case = TINE__V1__RESOLVE_SESSION_REQUEST__BY_EXTERNAL;
+        request.external = &external;
+        CHECK_EQ(tine_resolve_session(tine, NULL, &request, &reply), 0);
+        if (reply->n_sessions > 0) {
+            snprintf(intruder->id, ID_BYTES, "%s", reply->sessions[0]->id);
+        }
+        protobuf_c_message_free_unpacked(&reply->base, NULL);
+    }
+    while (!atomic_load(&intruder->is_over)) {
+        NewMessage message = NEW_MESSAGE__INIT;
+        AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
+        AppendMessageResponse *reply;
+        message.role = ROLE_USER;
+        request.session_id = intruder->id;
+        request.message = &message;
+        CHECK_EQ(tine_append_message(tine, NULL, &request, &reply), 0);
+        protobuf_c_message_free_unpacked(&reply->base, NULL);
+        atomic_fetch_add(&intruder->appended, 1);
+    }
+    tine_close(tine);
+    return NULL;
+}
+
+// Each line of the file is there once, below the line before it: `number` counts them.
+static void check_chain(const Message *message, char last_id[ID_BYTES], unsigned *number)
+{
+    if (!message->external) return;
+    CHECK_EQ(strtoul(message->external->id, NULL, 16), (*number)++);
+    CHECK_STR(message->parent_id, last_id);
+    snprintf(last_id, ID_BYTES, "%s", message->id);
+}
+
+static unsigned count_chain(const char *session)
+{
+    Tine *tine;
+    char cursor[512] = "", last_id[ID_BYTES] = "";
+    unsigned number = 0;
+    CHECK_EQ(tine_open(shell_url(), NULL, &tine), 0);
+    do {
+        ListMessagesRequest request = LIST_MESSAGES_REQUEST__INIT;
+        ListMessagesResponse *page;
+        request.session_id = (char *)(uintptr_t)session;
+        request.cursor = cursor;
+        CHECK_EQ(tine_list_messages(tine, NULL, &request, &page), 0);
+        for (size_t i = 0; i < page->n_messages; i++) {
+            check_chain(page->messages[i], last_id, &number);
+        }
+        snprintf(cursor, sizeof(cursor), "%s", page->next_cursor);
+        protobuf_c_message_free_unpacked(&page->base, NULL);
+    } while (*cursor);
+    tine_close(tine);
+    return number;
+}
+
+TEST(pi_import_keeps_its_chain_beside_another_writer)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    char path[1024];
+    snprintf(path, sizeof(path), "%s/large.jsonl", test_dir());
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    write_large(file, 10 * 1000 * 1000, /* has_branches= */ false);
+    shell_tined_start(shell);
+    Intruder intruder = {.id = ""};
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, intrude, &intruder), 0);
+    shell_ok(shell, "tine import pi large.jsonl");
+    atomic_store(&intruder.is_over, true);
+    pthread_join(thread, NULL);
+    CHECK(atomic_load(&intruder.appended) > 0);
+    unsigned count = count_chain(intruder.id);
+    shell_ok(shell, "test $(wc -l <large.jsonl) -eq %u", count + 1);
     shell_ok(shell, "tine import pi large.jsonl --json | jq -e '.entries_new == 0'");
 }

@@ -289,6 +289,8 @@ static void answer_statuses(WireConnection *connection)
     wire_reply(connection, request.id, slice("", 0));
     CHECK(wire_next_request(connection, &request));
     wire_reply(connection, request.id, slice("\x0a\x02\x08", 3)); // half a status
+    CHECK(wire_next_request(connection, &request)); // a code, then a status that says nothing
+    wire_reply(connection, request.id, slice("\x0a\x02\x08\x05\x0a\x00\x7a\x00", 8));
     CHECK(wire_next_request(connection, &request));
     wire_reply(connection, request.id, slice("\x7a\x00", 2)); // an empty body is a success
     wire_expect_end(connection);
@@ -309,6 +311,7 @@ TEST(a_failed_call_says_why)
         CHECK_EQ(ask(tine, &options, "x", answer), STATUS_INTERNAL);
         CHECK_STR(status.reason, "INTERNAL");
     }
+    CHECK_EQ(ask(tine, &options, "x", answer), STATUS_NOT_FOUND);
     CHECK_EQ(ask(tine, &options, "x", answer), STATUS_OK);
     CHECK_STR(status.reason, "");
 }

@@ -1,6 +1,8 @@
 // What a server may do wrong, and what a caller is told: an error, never a hang, a crash or
 // another caller's reply. Calls here do not retry, so that each failure is seen once.
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,8 +169,8 @@ static void hang_up_in_mid_reply(WireConnection *connection)
 
 TEST(half_a_reply_is_none)
 {
-    static const Part PARTS[] = {{1, 10},  {9, 10},         {12, 10},          {13, 10},
-                                 {22, 10}, {13, 1 << 20},   {40000, 1 << 20},  {1 << 20, 1 << 20},
+    static const Part PARTS[] = {{1, 10},  {9, 10},       {12, 10},         {13, 10},
+                                 {22, 10}, {13, 1 << 20}, {40000, 1 << 20}, {1 << 20, 1 << 20},
                                  {13, 1},  {40000, 40000}};
     for (size_t i = 0; i < sizeof(PARTS) / sizeof(*PARTS); i++) {
         CLEANUP(wire_server_stop)
@@ -361,4 +363,50 @@ TEST(a_broken_connection_fails_all_that_is_in_flight)
     CLEANUP(closep) Tine *tine = tine_of(hang_up_on_all, &server);
     in_threads(32, ask_until_hung_up, tine);
     CHECK_EQ(wire_server_connections(server), 1);
+}
+
+// The first connection's hello comes only when the second has answered a call.
+static void say_hello_to_the_second(WireConnection *connection)
+{
+    atomic_bool *is_answered = connection->context;
+    if (connection->index == 0) {
+        while (!atomic_load(is_answered))
+            sched_yield();
+        return;
+    }
+    wire_hello(connection);
+    for (WireRequest request; wire_next_request(connection, &request);) {
+        wire_echo(connection, &request);
+        atomic_store(is_answered, true);
+    }
+}
+
+typedef struct Asked {
+    WireServer *server;
+    Tine *tine;
+} Asked;
+
+// The first has little time, and the silent connection is its own; the others come meanwhile.
+static void ask_with_more_or_less_time(const Worker *worker)
+{
+    Asked *asked = worker->context;
+    char answer[ANSWER_BYTES_MAX];
+    if (worker->number == 0) {
+        TineCallOptions hasty = {.timeout_ms = 1, .no_retry = true};
+        CHECK_EQ(ask(asked->tine, &hasty, "x", answer), STATUS_DEADLINE_EXCEEDED);
+        return;
+    }
+    while (wire_server_connections(asked->server) == 0)
+        sched_yield();
+    CHECK_EQ(ask(asked->tine, &(TineCallOptions){.no_retry = true}, "x", answer), STATUS_OK);
+}
+
+TEST(an_attempt_cut_short_by_its_callers_deadline_fails_nobody_else)
+{
+    atomic_bool is_answered = false;
+    CLEANUP(wire_server_stop)
+    WireServer *server = wire_server_start(say_hello_to_the_second, &is_answered);
+    CLEANUP(closep) Tine *tine = open_ok(wire_server_url(server));
+    in_threads(4, ask_with_more_or_less_time, &(Asked){server, tine});
+    CHECK_EQ(wire_server_connections(server), 2);
 }

@@ -18,9 +18,11 @@
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tine/v1/records.pb-c.h"
+#include "tine/v1/store.pb-c.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,13 +47,20 @@ typedef struct TineCallOptions {
     const char *traceparent;  // W3C's, for the server's log; NULL: none
     TineStatus *out_status;   // written whatever the outcome; NULL: not wanted
     bool no_retry;            // UNAVAILABLE at once when the connection breaks or there is none
+    ProtobufCAllocator *allocator; // the response is decoded into it; NULL: malloc. See TineArena
 } TineCallOptions;
+
+// Flags of TineOpenOptions.
+enum {
+    TINE_DIRECT_READS = 1, // reads run in this process where they can: see "Direct reads" below
+};
 
 // What may be said about a client. All zeros is the default. Copied.
 typedef struct TineOpenOptions {
     const char *token;    // of a server on tcp://: what its token file holds; NULL: none
     int64_t retry_ms;     // how long a call without timeout_ms is tried again; 0: 10 s
     bool wait_for_server; // as long as that for the first connection too
+    unsigned flags;       // TINE_DIRECT_READS
 } TineOpenOptions;
 
 // Opens what the URL names. `url` is copied. Returns 0, then `*out_tine` is the caller's, to be
@@ -76,12 +85,58 @@ int tine_open_with(const char *url, const TineOpenOptions *options, TineStatus *
 void tine_close(Tine *tine);
 
 // One call by its method's path. On success (0) `*out_response` is the caller's, freed with
-// protobuf_c_message_free_unpacked; otherwise it is left as it was. `request` is borrowed until
-// the call returns. `options` may be NULL. With a timeout the call returns half a second after it
-// at the latest: DEADLINE_EXCEEDED (4). A server that cannot be reached is UNAVAILABLE (14).
+// protobuf_c_message_free_unpacked (given the same allocator, if there was one); otherwise it is
+// left as it was. `request` is borrowed until the call returns. `options` may be NULL. With a
+// timeout the call returns half a second after it at the latest: DEADLINE_EXCEEDED (4). A server
+// that cannot be reached is UNAVAILABLE (14).
 int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
               const ProtobufCMessage *request, const ProtobufCMessageDescriptor *response_type,
               ProtobufCMessage **out_response);
+
+// Arenas: memory for decoded responses, given back in one go. A page of a history is thousands of
+// small strings, and malloc and free of each cost more than the rest of decoding it:
+//
+//     TineArena *arena = tine_arena_open();
+//     TineCallOptions options = {.allocator = tine_arena_allocator(arena)};
+//     while (…) {
+//         tine_messages_for_session(tine, &options, &request, &response); // lives in the arena …
+//         tine_arena_reset(arena);                                        // … until here
+//     }
+//     tine_arena_close(arena);
+//
+// What was decoded into an arena is never freed singly; protobuf_c_message_free_unpacked with the
+// arena's allocator is allowed and does nothing. An arena is for one thread at a time.
+typedef struct TineArena TineArena;
+
+// NULL: there is no memory. Else the caller's, for tine_arena_close.
+TineArena *tine_arena_open(void);
+
+// Borrowed until the arena is closed. Of use wherever protobuf-c takes an allocator.
+ProtobufCAllocator *tine_arena_allocator(TineArena *arena);
+
+// Ends the life of all that is in the arena, and keeps up to 1 MiB for what comes next.
+void tine_arena_reset(TineArena *arena);
+
+// NULL is allowed.
+void tine_arena_close(TineArena *arena);
+
+// Bytes that a call leaves, in memory that the next call with the same TineBytes uses again. All
+// zeros to begin with; `bytes` is borrowed until the next call or tine_bytes_free.
+typedef struct TineBytes {
+    const uint8_t *bytes;
+    size_t size;
+    void *memory; // libtine's
+    size_t capacity;
+} TineBytes;
+
+// tine_call without decoding: `reply` holds the encoded response message (an empty one is of no
+// bytes). For those who pass it on, decode with another library, or need a part of it only. When
+// the call fails its bytes are gone, too.
+int tine_call_bytes(Tine *tine, const TineCallOptions *options, const char *method,
+                    const ProtobufCMessage *request, TineBytes *reply);
+
+// Frees the memory; the TineBytes may be used again.
+void tine_bytes_free(TineBytes *bytes);
 
 // protobuf-c's own stubs on this client, for code that has them already:
 //
@@ -98,6 +153,84 @@ int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
 // fixed operation_id makes no sense here and is ignored. Safe from any thread without out_status.
 // NULL when there is no memory; else the caller's.
 ProtobufCService *tine_client_service(Tine *tine, const TineCallOptions *options);
+
+// Direct reads: a client on ipc:// that is opened with TINE_DIRECT_READS maps the server's store
+// into its own process, read-only, and runs the calls that read right there: a page of a history
+// costs its copy, not a round trip. Writes go to the server, and what it has acknowledged, to
+// whomever, the next direct read sees.
+//
+// Nothing has to be prepared, and nothing changes but the time: wherever there is any doubt a read
+// is a call like every other, and tine_client_stats says how often and why. So it is for another
+// user than the server's, in another PID namespace or a container that does not see the store's
+// directory, over a store of another format, when the store's file was replaced (once; then the
+// new one is opened), in a child of fork, when all reader slots of the store are taken, and for
+// Health, Describe, Stats and a ListEvents that has to wait, which are asked of the server.
+//
+// A read holds the store's old pages back from being used again for as long as it runs: a
+// microsecond to a millisecond. A process that dies in one is cleared away by the server within
+// 15 s; one that is stopped in one (SIGSTOP, a debugger) keeps the store growing under writes until
+// it goes on or dies, and is named by `tine stats`.
+
+// Why a read did not run in this process.
+typedef enum TineFallback {
+    TINE_FALLBACK_ASKS_SERVER,     // it is about the server, or waits: no fault of anything
+    TINE_FALLBACK_NO_SERVER,       // nobody said where the store is
+    TINE_FALLBACK_NOT_OFFERED,     // the server keeps no file that others may open
+    TINE_FALLBACK_OTHER_USER,      // it runs as another user
+    TINE_FALLBACK_OTHER_NAMESPACE, // it numbers processes otherwise, or its directory is not here
+    TINE_FALLBACK_OTHER_FORMAT,    // of the storage
+    TINE_FALLBACK_OPEN_HERE,       // this process has the store open itself (embedded)
+    TINE_FALLBACK_FORKED,          // this is a child of the process that opened the client
+    TINE_FALLBACK_REPLACED,        // the store's file, its directory or its server is another now
+    TINE_FALLBACK_MAP_GROWN,       // the store outgrew the map
+    TINE_FALLBACK_READERS_FULL,    // too many read at the same time
+    TINE_FALLBACK_STORE_ERROR,     // it cannot be opened or read here: `last_why` says more
+    TINE_FALLBACK_COUNT,
+} TineFallback;
+
+// The name of a fallback: "OTHER_USER". Never NULL.
+const char *tine_fallback_name(TineFallback fallback);
+
+// What a client has done since it was opened, all threads together.
+typedef struct TineClientStats {
+    bool is_direct;        // the store is mapped, and was not found changed by the last read
+    uint64_t direct_reads; // that ran in this process
+    uint64_t calls;        // that went to the server (each counted once, however often sent)
+    uint64_t fallbacks[TINE_FALLBACK_COUNT]; // of the calls: reads that should have been direct
+    char last_why[256];                      // the last doubt, in words; "" if there was none
+} TineClientStats;
+
+// (tine_stats is the call that asks for the server's.)
+void tine_client_stats(Tine *tine, TineClientStats *out_stats);
+
+// One message of a history as it is stored: the pieces, one behind the other, are an encoded
+// tine.v1.Message. Small messages, up to about 4 KiB, have one piece; so has each that came by
+// a call.
+typedef struct TinePiece {
+    const uint8_t *bytes;
+    size_t size;
+} TinePiece;
+
+typedef struct TineLent {
+    const TinePiece *pieces;
+    size_t piece_count;
+    size_t size; // of all pieces
+} TineLent;
+
+// Lent until it returns. False: enough, no more of this page.
+typedef bool (*TineMessageReader)(void *context, const TineLent *message);
+
+enum { TINE_CURSOR_BYTES = 257 };
+
+// A page of a history (MessagesForSession), message by message, without a copy: `read` is given
+// the very bytes of the store's pages, or, where the read is a call, those of the reply. While it
+// runs the store cannot use its old pages again, so let it be quick. It may make calls on the same
+// client. Page sizes are as those of the call, so the next page begins at `out_next_cursor` (may be
+// NULL), "" if this was the last one or `read` said enough.
+// `request->newest_first`, `kinds`, `limit` and the rest mean what they mean for the call.
+int tine_read_messages(Tine *tine, const TineCallOptions *options,
+                       const Tine__V1__MessagesForSessionRequest *request, TineMessageReader read,
+                       void *context, char out_next_cursor[TINE_CURSOR_BYTES]);
 
 // Watching: the events of a store or of one session as they happen. Those that are kept come in
 // order, none missing and none twice, through lost connections and restarts of the server. Those

@@ -6,13 +6,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/json.h"
 #include "pi/pi_json.h"
 #include "pi/pi_order.h"
 
-enum { ENTRY_COUNT_FIRST = 256, ID_MADE_BYTES = 4, ID_ARENA_BYTES = 16 * 1024 * 1024 };
+enum {
+    ENTRY_COUNT_FIRST = 256,
+    ID_MADE_BYTES = 4,
+    ID_ARENA_BYTES = 16 * 1024 * 1024,
+    WINDOW_BYTES = 1024 * 1024,
+};
 
 // What happens while a file is read.
 typedef struct Reading {
@@ -291,31 +297,42 @@ void pi_file_close(PiFile *pi)
     free(pi->order);
     free(pi->slots);
     buffer_free(&pi->texts);
+    buffer_free(&pi->window);
     *pi = (PiFile){0};
 }
 
-static Error read_at(const PiFile *pi, uint64_t offset, size_t size, Buffer *out)
+// Fills the window with what the file has from `offset` on, `size` bytes at least.
+static Error window_move(PiFile *pi, uint64_t offset, size_t size)
 {
+    size_t wanted = size > WINDOW_BYTES ? size : WINDOW_BYTES;
     uint8_t *room;
-    Error error = buffer_reset(out, 0);
-    if (!error) error = buffer_reserve(out, size, &room);
+    Error error = buffer_reset(&pi->window, 0);
+    if (!error) error = buffer_reserve(&pi->window, wanted, &room);
     if (error) return error;
-    if (fseeko(pi->file, (off_t)offset, SEEK_SET) != 0) return ERROR_IO;
-    if (fread(room, 1, size, pi->file) != size) return ERROR_IO;
-    buffer_grow(out, size);
+    pi->window_offset = offset;
+    size_t got = 0;
+    while (got < size) {
+        ssize_t part = pread(fileno(pi->file), room + got, wanted - got, (off_t)(offset + got));
+        if (part < 0 && errno == EINTR) continue;
+        if (part <= 0) return ERROR_IO; // it has become shorter
+        got += (size_t)part;
+    }
+    buffer_grow(&pi->window, got);
     return ERROR_NONE;
 }
 
-Error pi_file_line(const PiFile *pi, uint32_t entry, Buffer *line)
-{
-    return read_at(pi, pi->entries[entry].offset, pi->entries[entry].bytes, line);
-}
-
-Error pi_file_source(const PiFile *pi, uint32_t entry, Buffer *bytes)
+Error pi_file_source(PiFile *pi, uint32_t entry, Slice *out)
 {
     uint64_t start = entry > 0 ? pi->entries[entry].offset : pi->header_end;
     uint64_t end = entry + 1 < pi->count ? pi->entries[entry + 1].offset : pi->bytes;
-    return read_at(pi, start, (size_t)(end - start), bytes);
+    size_t size = (size_t)(end - start);
+    uint64_t window_end = pi->window_offset + buffer_size(&pi->window);
+    if (start < pi->window_offset || end > window_end) {
+        Error error = window_move(pi, start, size);
+        if (error) return error;
+    }
+    *out = slice(buffer_slice(&pi->window).bytes + (start - pi->window_offset), size);
+    return ERROR_NONE;
 }
 
 uint32_t pi_file_at_place(const PiFile *pi, int64_t place)

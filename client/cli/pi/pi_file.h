@@ -37,6 +37,7 @@ typedef struct PiEntry {
     uint32_t parent;     // an entry, or PI_NONE: it begins a history
     bool is_shadowed;    // a later entry has its id
     bool is_placed;      // while ordering
+    bool is_queued;      // on its way into the store, or there
     bool has_original;   // the store has its bytes
     char store_id[PI_STORE_ID_BYTES]; // what the store calls it; "": nothing yet
 } PiEntry;
@@ -62,6 +63,9 @@ typedef struct PiFile {
     uint32_t *slots; // a hash table of ids: the latest entry that has it; owned
     size_t slot_count;
 
+    Buffer window;          // a stretch of the file …
+    uint64_t window_offset; // … that begins here
+
     PiProblem problems[PI_PROBLEMS_MAX];
     size_t problem_count;
 } PiFile;
@@ -73,12 +77,10 @@ typedef struct PiFile {
 MUST_USE Error pi_file_open(PiFile *pi, FILE *file, ErrorDetail *detail);
 void pi_file_close(PiFile *pi);
 
-// An entry's JSON. `line` is used again for the next one.
-MUST_USE Error pi_file_line(const PiFile *pi, uint32_t entry, Buffer *line);
-
 // An entry's bytes as they stand, with what follows up to the next entry; the first one's begin
-// behind the header. So the header and all of these together are the file.
-MUST_USE Error pi_file_source(const PiFile *pi, uint32_t entry, Buffer *bytes);
+// behind the header. So the header and all of these together are the file. `out` is borrowed until
+// the next one is read. ERROR_IO, ERROR_OUT_OF_MEMORY.
+MUST_USE Error pi_file_source(PiFile *pi, uint32_t entry, Slice *out);
 
 // The latest entry with this id; PI_NONE.
 uint32_t pi_file_find(const PiFile *pi, const char *id);

@@ -1,10 +1,12 @@
 // The import: the session first, then its entries. Entries that follow each other, child after
-// parent, go in one batch; an entry that names another one of the batch begins the next.
+// parent, go in one batch (pi_batch.h); while batches are under way the next one is read and
+// mapped. An entry that names another one whose id in the store is not known yet waits for it.
 
 #include "pi/pi_import.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,17 +14,14 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "pi/pi_batch.h"
 #include "pi/pi_entry.h"
 #include "pi/pi_file.h"
 #include "pi/pi_json.h"
 #include "pi/pi_known.h"
 #include "progress.h"
 
-enum {
-    BATCH_COUNT_MAX = 512,
-    BATCH_LINE_BYTES_MAX = 2 * 1024 * 1024, // or one entry that is larger
-    BATCH_ARENA_BYTES = 512 * 1024 * 1024,
-};
+enum { BATCH_LINE_BYTES_MAX = 2 * 1024 * 1024 }; // or one entry that is larger
 
 // What is known of no session: pi has none where we need one.
 static char UNKNOWN[] = "unknown";
@@ -35,18 +34,15 @@ typedef struct PiRun {
     bool is_new;
     atomic_uint_fast64_t bytes_done;
 
-    // The batch: entries of the file and what they are for the store.
-    Arena arena;
-    uint32_t batch[BATCH_COUNT_MAX];
-    NewMessage *messages[BATCH_COUNT_MAX];
-    NewOriginal originals[BATCH_COUNT_MAX], *original_list[BATCH_COUNT_MAX];
-    size_t count, line_bytes;
+    Arena arena; // of the session's own call
+    PiSender sender;
+    PiBatch *batch; // of the sender's: the one that is being filled
 
     uint64_t appended;
-    int64_t time_ms;              // of the entry before
-    char last[ID_BYTES];          // the last entry appended
-    char *title;                  // the last name; owned; NULL: none
-    char *provider, *model;       // the last that was used or chosen; owned
+    int64_t time_ms;        // of the entry before
+    char last[ID_BYTES];    // the last entry appended
+    char *title;            // the last name; owned; NULL: none
+    char *provider, *model; // the last that was used or chosen; owned
 } PiRun;
 
 static int fail(const PiRun *run, Error error, const ErrorDetail *detail)
@@ -55,14 +51,17 @@ static int fail(const PiRun *run, Error error, const ErrorDetail *detail)
                    detail && *detail->text ? detail->text : error_text(error));
 }
 
+static int fail_status(const PiRun *run, uint32_t entry, const TineStatus *status)
+{
+    int code = entry == PI_NONE ? cli_say(EXIT_FAILED, "%s: %s", run->name, status->message)
+                                : cli_say(EXIT_FAILED, "%s: line %u or soon after: %s", run->name,
+                                          run->file.entries[entry].line, status->message);
+    return exit_code_of(status->code) == EXIT_UNAVAILABLE ? EXIT_UNAVAILABLE : code;
+}
+
 static int fail_call(const PiRun *run, uint32_t entry)
 {
-    const TineStatus *status = &run->import->cli->status;
-    int code = entry == PI_NONE
-                   ? cli_say(EXIT_FAILED, "%s: %s", run->name, status->message)
-                   : cli_say(EXIT_FAILED, "%s: line %u or soon after: %s", run->name,
-                             run->file.entries[entry].line, status->message);
-    return exit_code_of(status->code) == EXIT_UNAVAILABLE ? EXIT_UNAVAILABLE : code;
+    return fail_status(run, entry, &run->import->cli->status);
 }
 
 static void say_problems(const PiRun *run)
@@ -78,29 +77,73 @@ static void say_problems(const PiRun *run)
     }
 }
 
-// The whole batch or nothing of it; its first entry hangs below its own parent, each other one
-// below the one before it.
-static int append_batch(PiRun *run)
+// Notes what the oldest batch under way has become, and gives its memory back.
+static int settle_one(PiRun *run)
 {
-    Cli *cli = run->import->cli;
+    PiBatch *batch = pi_sender_take(&run->sender);
+    if (!batch) return EXIT_OK;
+    if (batch->code) return fail_status(run, batch->entries[0], &batch->status);
     PiEntry *entries = run->file.entries;
-    AppendExchangeRequest request = APPEND_EXCHANGE_REQUEST__INIT;
-    CLEANUP(message_freep) AppendExchangeResponse *reply = NULL;
-    uint32_t parent = entries[run->batch[0]].parent;
-    request.session_id = run->session;
-    request.messages = run->messages;
-    request.n_messages = run->count;
-    request.originals = run->original_list;
-    request.n_originals = run->count;
-    request.parent_case = APPEND_EXCHANGE_REQUEST__PARENT_PARENT_ID;
-    if (parent != PI_NONE) request.parent_id = entries[parent].store_id;
-    if (tine_append_exchange(cli->tine, &cli->call, &request, &reply)) {
-        return fail_call(run, run->batch[0]);
+    for (size_t i = 0; i < batch->count && i < batch->reply->n_receipts; i++) {
+        snprintf(entries[batch->entries[i]].store_id, PI_STORE_ID_BYTES, "%s",
+                 batch->reply->receipts[i]->id);
     }
-    for (size_t i = 0; i < run->count && i < reply->n_receipts; i++) {
-        snprintf(entries[run->batch[i]].store_id, PI_STORE_ID_BYTES, "%s", reply->receipts[i]->id);
+    snprintf(run->last, sizeof(run->last), "%s",
+             entries[batch->entries[batch->count - 1]].store_id);
+    run->appended += batch->count;
+    atomic_fetch_add(&run->import->entries_new, batch->count);
+    run->bytes_done += batch->line_bytes;
+    pi_sender_release(&run->sender);
+    return EXIT_OK;
+}
+
+static int settle_all(PiRun *run)
+{
+    int code = EXIT_OK;
+    while (!code && pi_sender_last(&run->sender))
+        code = settle_one(run);
+    return code;
+}
+
+// Says where the batch goes: below an entry whose id is known, or below the last one of the batch
+// that is under way before it. Any other one is waited for.
+static int place_batch(PiRun *run)
+{
+    PiBatch *batch = run->batch;
+    uint32_t parent = run->file.entries[batch->entries[0]].parent;
+    const PiBatch *before = pi_sender_last(&run->sender);
+    batch->is_below_previous = before && parent == before->entries[before->count - 1];
+    bool is_pending = parent != PI_NONE && !*run->file.entries[parent].store_id;
+    if (is_pending && !batch->is_below_previous) {
+        int code = settle_all(run);
+        if (code) return code;
+        before = NULL;
     }
-    snprintf(run->last, sizeof(run->last), "%s", entries[run->batch[run->count - 1]].store_id);
+    if (parent != PI_NONE && !batch->is_below_previous) {
+        memcpy(batch->parent_id, run->file.entries[parent].store_id, PI_STORE_ID_BYTES);
+    }
+    if (!before) return EXIT_OK;
+    const External *last = before->messages[before->count - 1]->external;
+    External *previous = arena_new(&batch->arena, External);
+    if (!previous) return fail(run, arena_error(&batch->arena), NULL);
+    tine__v1__external__init(previous);
+    previous->source = last->source;
+    previous->id = arena_string(&batch->arena, slice_of(last->id));
+    if (!previous->id) return fail(run, arena_error(&batch->arena), NULL);
+    batch->previous = previous;
+    return EXIT_OK;
+}
+
+// Hands the batch over, and begins another.
+static int flush(PiRun *run)
+{
+    if (run->batch->count == 0) return EXIT_OK;
+    int code = pi_sender_is_full(&run->sender) ? settle_one(run) : EXIT_OK;
+    if (!code) code = place_batch(run);
+    if (code) return code;
+    Error error = pi_sender_send(&run->sender);
+    if (error) return fail(run, error, NULL);
+    run->batch = pi_sender_filling(&run->sender);
     return EXIT_OK;
 }
 
@@ -108,35 +151,25 @@ static int append_batch(PiRun *run)
 static int put_original(PiRun *run, uint32_t entry)
 {
     Cli *cli = run->import->cli;
-    CLEANUP(buffer_free) Buffer bytes = {0};
+    Slice bytes;
     PutOriginalRequest request = PUT_ORIGINAL_REQUEST__INIT;
     CLEANUP(message_freep) PutOriginalResponse *reply = NULL;
     Error error = pi_file_source(&run->file, entry, &bytes);
     if (error) return fail(run, error, NULL);
     request.message_id = run->file.entries[entry].store_id;
-    request.content.data = bytes.bytes + bytes.start;
-    request.content.len = buffer_size(&bytes);
+    request.content.data = (uint8_t *)(uintptr_t)bytes.bytes;
+    request.content.len = bytes.size;
     int status = tine_put_original(cli->tine, &cli->call, &request, &reply);
     return status ? fail_call(run, entry) : EXIT_OK;
 }
 
-static int flush(PiRun *run)
+// The store's id of an entry that another one names; NULL if it is not known.
+static const char *store_id(const PiRun *run, uint32_t entry, bool *out_is_pending)
 {
-    int code = run->count > 0 ? append_batch(run) : EXIT_OK;
-    if (code) return code;
-    run->appended += run->count;
-    atomic_fetch_add(&run->import->entries_new, run->count);
-    run->bytes_done += run->line_bytes;
-    run->count = run->line_bytes = 0;
-    arena_reset(&run->arena, BATCH_ARENA_BYTES);
-    return EXIT_OK;
-}
-
-// The store's id of an entry that another one names; NULL if it is still in the batch.
-static const char *store_id(const PiRun *run, uint32_t entry)
-{
-    const char *id = run->file.entries[entry].store_id;
-    return *id ? id : NULL;
+    const PiEntry *named = &run->file.entries[entry];
+    if (*named->store_id) return named->store_id;
+    *out_is_pending |= named->is_queued;
+    return NULL;
 }
 
 // What an entry names, if it is an entry of the file that comes before it, as the store has it.
@@ -145,17 +178,17 @@ static int resolve_target(PiRun *run, NewMessage *message, char *target, bool *o
     uint32_t entry = *target ? pi_file_find(&run->file, target) : PI_NONE;
     message->target_id = target;
     if (entry == PI_NONE) return EXIT_OK;
-    const char *id = store_id(run, entry);
-    for (size_t i = 0; !id && i < run->count; i++) *out_is_pending |= run->batch[i] == entry;
+    const char *id = store_id(run, entry, out_is_pending);
     if (!id) return EXIT_OK;
-    message->target_id = arena_string(&run->arena, slice_of(id));
-    return message->target_id ? EXIT_OK : fail(run, arena_error(&run->arena), NULL);
+    message->target_id = arena_string(&run->batch->arena, slice_of(id));
+    return message->target_id ? EXIT_OK : fail(run, arena_error(&run->batch->arena), NULL);
 }
 
 static bool is_ancestor(const PiFile *file, uint32_t ancestor, uint32_t entry)
 {
     uint32_t at = file->entries[entry].parent;
-    while (at != PI_NONE && at != ancestor) at = file->entries[at].parent;
+    while (at != PI_NONE && at != ancestor)
+        at = file->entries[at].parent;
     return at != PI_NONE;
 }
 
@@ -173,37 +206,36 @@ static void resolve_first_kept(PiRun *run, uint32_t entry, const PiReferences *r
     if (kept == PI_NONE || !is_ancestor(file, kept, entry)) return;
     if (!*marker->first_kept_external) {
         marker->first_kept_external =
-            pi_name(&run->arena, (char *)(uintptr_t)pi_file_id(file, kept));
+            pi_name(&run->batch->arena, (char *)(uintptr_t)pi_file_id(file, kept));
     }
     uint32_t cut_off = file->entries[kept].parent;
     marker->keep_all = cut_off == PI_NONE;
     if (marker->keep_all) return;
-    const char *id = store_id(run, cut_off);
-    *out_is_pending |= !id;
+    const char *id = store_id(run, cut_off, out_is_pending);
     if (id) marker->before_message_id = (char *)(uintptr_t)id;
 }
 
 // Reads an entry with its surroundings: the original is all of them, the entry a part.
 static Error map_entry(PiRun *run, uint32_t entry, NewMessage **out, PiReferences *references)
 {
-    CLEANUP(buffer_free) Buffer bytes = {0};
-    Slice original;
+    PiBatch *batch = run->batch;
+    Slice bytes, original;
     const PiEntry *read = &run->file.entries[entry];
     Error error = pi_file_source(&run->file, entry, &bytes);
-    if (!error) error = arena_copy(&run->arena, buffer_slice(&bytes), &original);
+    if (!error) error = arena_copy(&batch->arena, bytes, &original);
     if (error) return error;
     size_t before = entry > 0 ? 0 : (size_t)(read->offset - run->file.header_end);
     PiEntrySource source = {.json = slice(original.bytes + before, read->bytes),
                             .time_ms = run->time_ms,
                             .version = run->file.version};
-    source.external_id = pi_external_id(&run->arena, &run->file, entry);
-    if (!source.external_id) return arena_error(&run->arena);
-    NewOriginal *kept = &run->originals[run->count];
+    source.external_id = pi_external_id(&batch->arena, &run->file, entry);
+    if (!source.external_id) return arena_error(&batch->arena);
+    NewOriginal *kept = &batch->originals[batch->count];
     tine__v1__new_original__init(kept);
     kept->content.data = (uint8_t *)(uintptr_t)original.bytes;
     kept->content.len = original.size;
-    run->original_list[run->count] = kept;
-    return pi_entry_map(&run->arena, &source, out, references);
+    batch->original_list[batch->count] = kept;
+    return pi_entry_map(&batch->arena, &source, out, references);
 }
 
 static int resolve(PiRun *run, uint32_t entry, NewMessage *message, const PiReferences *references,
@@ -236,10 +268,11 @@ static int note_settings(PiRun *run, const NewMessage *message)
 
 static bool fits(const PiRun *run, uint32_t entry)
 {
-    if (run->count == 0) return true;
+    const PiBatch *batch = run->batch;
+    if (batch->count == 0) return true;
     const PiEntry *next = &run->file.entries[entry];
-    return run->count < BATCH_COUNT_MAX && next->parent == run->batch[run->count - 1] &&
-           run->line_bytes + next->bytes <= BATCH_LINE_BYTES_MAX;
+    return batch->count < PI_BATCH_COUNT_MAX && next->parent == batch->entries[batch->count - 1] &&
+           batch->line_bytes + next->bytes <= BATCH_LINE_BYTES_MAX;
 }
 
 static int add(PiRun *run, uint32_t entry)
@@ -252,15 +285,18 @@ static int add(PiRun *run, uint32_t entry)
     if (error) return fail(run, error, NULL);
     bool is_pending = false;
     code = resolve(run, entry, message, &references, &is_pending);
-    if (!code && is_pending && run->count > 0) {
-        code = flush(run); // the arena is empty again
+    if (!code && is_pending) {
+        code = flush(run); // what is named is in there, or under way
+        if (!code) code = settle_all(run);
         return code ? code : add(run, entry);
     }
     if (!code) code = note_settings(run, message);
+    PiBatch *batch = run->batch;
     run->time_ms = message->created_at;
-    run->batch[run->count] = entry;
-    run->messages[run->count++] = message;
-    run->line_bytes += run->file.entries[entry].bytes;
+    run->file.entries[entry].is_queued = true;
+    batch->entries[batch->count] = entry;
+    batch->messages[batch->count++] = message;
+    batch->line_bytes += run->file.entries[entry].bytes;
     return code;
 }
 
@@ -278,7 +314,8 @@ static int add_all(PiRun *run)
         run->bytes_done += known->bytes;
         if (!known->has_original) code = put_original(run, entry);
     }
-    return code ? code : flush(run);
+    if (!code) code = flush(run);
+    return code ? code : settle_all(run);
 }
 
 // The header: where the session belongs, and when it began.
@@ -392,7 +429,8 @@ static int update_session(PiRun *run)
 static void renew_last(PiRun *run)
 {
     uint32_t last = run->file.count;
-    while (last > 0 && !*run->file.entries[last - 1].store_id) last--;
+    while (last > 0 && !*run->file.entries[last - 1].store_id)
+        last--;
     if (last > 0) run->file.entries[last - 1].has_original = false;
 }
 
@@ -401,8 +439,12 @@ static int import_opened(PiRun *run)
     int code = find_or_make_session(run);
     if (!code) {
         renew_last(run);
+        Error error = pi_sender_open(&run->sender, run->import->cli, run->session);
+        if (error) return fail(run, error, NULL);
+        run->batch = pi_sender_filling(&run->sender);
         code = add_all(run);
     }
+    pi_sender_close(&run->sender);
     if (!code) code = move_head(run);
     return code ? code : update_session(run);
 }
@@ -423,8 +465,18 @@ static FILE *seekable(FILE *file)
     return copy;
 }
 
+// Batches and requests of megabytes come and go. What malloc gives back to the kernel each time is
+// zeroed by it each time, which took as long as mapping the entries.
+static void keep_freed_memory(void)
+{
+    enum { KEPT_BYTES_MAX = 64 * 1024 * 1024, MAPPED_BYTES_MIN = 32 * 1024 * 1024 };
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES_MAX);
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+}
+
 int pi_import(Import *import, FILE *file, const char *name)
 {
+    keep_freed_memory();
     PiRun *run = calloc(1, sizeof(*run));
     FILE *readable = seekable(file);
     ErrorDetail detail = {{0}};
@@ -434,7 +486,7 @@ int pi_import(Import *import, FILE *file, const char *name)
     }
     run->import = import;
     run->name = name;
-    arena_init(&run->arena, BATCH_ARENA_BYTES);
+    arena_init(&run->arena, PI_BATCH_ARENA_BYTES);
     Error error = pi_file_open(&run->file, readable, &detail);
     int code = error ? fail(run, error, &detail) : EXIT_OK;
     if (!code) {

@@ -179,6 +179,7 @@ static void step_run(JsonNode *step, const char *id, const char *url, Tine *tine
         .timeout_ms = strtoll(json_tree_text(step, "timeout_ms", "0"), NULL, 10),
         .traceparent = json_tree_text(step, "traceparent", NULL),
         .out_status = &status,
+        .no_retry = true, // as with the others
     };
     generate(step);
     Tine *own = token ? open_or_fail(url, token) : NULL;

@@ -1,0 +1,195 @@
+// One call and its attempts: the envelope around a request and a reply, and sending it again.
+//
+// A call whose connection broke is sent again if that cannot run it twice: it was not sent, it
+// reads, or it carries an operation_id that the server remembers. So is one that the server refused
+// with UNAVAILABLE, for then nothing was done.
+
+#include "exchange.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/random.h"
+#include "envelope.h"
+#include "tine_calls.h"
+
+static const char BROADCAST[] = "/tine.v1.StoreService/BroadcastEvent";
+
+static void exchange_begin(Exchange *exchange, const Tine *tine);
+static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy);
+static int exchange_try(Exchange *exchange, Tine *tine);
+static bool retry_wait(Exchange *exchange);
+static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out);
+static int reply_read(Exchange *exchange);
+
+int exchange_run(Exchange *exchange, Tine *tine)
+{
+    ProtobufCMessage *copy = NULL;
+    if (!empty_oneofs_keep(exchange->request, &copy)) return status_out_of_memory(exchange->status);
+    if (copy) exchange->request = copy;
+    exchange_begin(exchange, tine);
+    atomic_fetch_add_explicit(&tine->call_count, 1, memory_order_relaxed);
+    int code;
+    do {
+        code = exchange_try(exchange, tine);
+    } while (code && exchange->may_retry && retry_wait(exchange));
+    free(copy);
+    return code;
+}
+
+// protobuf-c leaves out a oneof's string that points at its own default "": an empty id taken over
+// from a decoded reply would silently mean "not said". In a copy of the message it points
+// elsewhere. False: out of memory.
+static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy)
+{
+    static char empty[] = "";
+    const ProtobufCMessageDescriptor *descriptor = request->descriptor;
+    for (unsigned i = 0; i < descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
+        if (field->type != PROTOBUF_C_TYPE_STRING) continue;
+        if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) continue;
+        const uint8_t *base = (const uint8_t *)request;
+        if (*(const uint32_t *)(const void *)(base + field->quantifier_offset) != field->id)
+            continue;
+        const char *text = *(char *const *)(const void *)(base + field->offset);
+        if (text && *text) continue;
+        if (!*out_copy) {
+            *out_copy = malloc(descriptor->sizeof_message);
+            if (!*out_copy) return false;
+            memcpy(*out_copy, request, descriptor->sizeof_message);
+        }
+        *(char **)(void *)((uint8_t *)*out_copy + field->offset) = empty;
+    }
+    return true;
+}
+
+static void operation_id_make(char out[2 * OPERATION_ID_RANDOM_BYTES + 1])
+{
+    // From the kernel each time: two processes of one fork must not make the same.
+    Random random;
+    random_seed_system(&random);
+    for (size_t i = 0; i < OPERATION_ID_RANDOM_BYTES / 8; i++) {
+        snprintf(out + 16 * i, 17, "%016llx", (unsigned long long)random_next(&random));
+    }
+}
+
+static void exchange_begin(Exchange *exchange, const Tine *tine)
+{
+    const TineCallOptions *options = exchange->options;
+    int64_t now_ns = clock_monotonic_ns();
+    exchange->is_read = tine_method_is_read(exchange->method);
+    exchange->operation_id = options->operation_id ? options->operation_id : "";
+    bool makes_id = tine->channel->is_remote && !tine->makes_no_ids;
+    if (!options->operation_id && !exchange->is_read && makes_id) {
+        operation_id_make(exchange->made_id);
+        exchange->operation_id = exchange->made_id;
+    }
+    // A broadcast stores nothing, so its operation_id is not remembered: again is twice.
+    bool is_broadcast = strcmp(exchange->method, BROADCAST) == 0;
+    exchange->is_repeatable = exchange->is_read || (*exchange->operation_id && !is_broadcast);
+    exchange->deadline_ns = INT64_MAX;
+    if (options->timeout_ms > 0 && options->timeout_ms < TIME_MS_MAX / 1000) {
+        exchange->deadline_ns = now_ns + options->timeout_ms * 1000000;
+    }
+    if (!options->no_retry && tine->channel->is_remote) {
+        exchange->retry_until_ns = exchange->deadline_ns != INT64_MAX
+                                       ? exchange->deadline_ns
+                                       : now_ns + tine->retry_ms * 1000000;
+    }
+}
+
+static int exchange_try(Exchange *exchange, Tine *tine)
+{
+    exchange->may_retry = false;
+    Buffer sent = {.bytes = NULL};
+    Error error = request_pack(exchange, tine, &sent);
+    int code = error ? status_set(exchange->status, (int)error_status(error), error_reason(error),
+                                  error == ERROR_TOO_LONG
+                                      ? "the request is longer than 16 MiB; send it in several"
+                                      : "the client is out of memory")
+                     : STATUS_OK;
+    if (!code) {
+        ChannelCall call = {
+            .request = buffer_slice(&sent),
+            .is_read = exchange->is_read,
+            .lender = exchange->lender,
+            .deadline_ns = exchange->deadline_ns,
+            .connect_until_ns = exchange->retry_until_ns,
+            .waits_at_first = tine->wait_for_server,
+            .response = exchange->received,
+        };
+        if (call.deadline_ns != INT64_MAX) call.deadline_ns += REPLY_GRACE_MS * INT64_C(1000000);
+        code = tine->channel->call(tine->channel, &call, exchange->status);
+        exchange->may_retry = call.is_broken && (!call.was_sent || exchange->is_repeatable);
+    }
+    if (!code) code = reply_read(exchange);
+    buffer_free(&sent);
+    return code;
+}
+
+// Before the next attempt. False: it is too late for one. The first one follows at once, as a
+// server that was restarted is there again; later ones are for a server that is in trouble.
+static bool retry_wait(Exchange *exchange)
+{
+    int64_t wait_ns = channel_backoff_ns(exchange->failures++);
+    if (clock_monotonic_ns() + wait_ns >= exchange->retry_until_ns) return false;
+    struct timespec left = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
+    while (wait_ns > 0 && nanosleep(&left, &left) != 0)
+        continue;
+    return true;
+}
+
+// What is left of the timeout, at least a millisecond; 0: there is none.
+static int64_t timeout_left_ms(const Exchange *exchange)
+{
+    if (exchange->deadline_ns == INT64_MAX) return 0;
+    int64_t left_ns = exchange->deadline_ns - clock_monotonic_ns();
+    return left_ns > 1000000 ? (left_ns + 999999) / 1000000 : 1;
+}
+
+// Packs the Request with the body last, straight from the message.
+static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out)
+{
+    Envelope envelope = {
+        .method = exchange->method,
+        .operation_id = exchange->operation_id,
+        .timeout_ms = timeout_left_ms(exchange),
+        .traceparent = exchange->options->traceparent,
+        .token = tine->token,
+    };
+    size_t size = protobuf_c_message_get_packed_size(exchange->request);
+    Error error = buffer_reset(out, 0);
+    if (!error) error = envelope_write(out, &envelope, size);
+    if (error) return error;
+    // A daemon hangs up on a message over its limit; an engine in the process says so itself.
+    if (tine->channel->is_remote && buffer_size(out) + size > REQUEST_BYTES_MAX) {
+        return ERROR_TOO_LONG;
+    }
+    uint8_t *bytes;
+    error = buffer_reserve(out, size, &bytes);
+    if (error) return error;
+    protobuf_c_message_pack(exchange->request, bytes);
+    buffer_grow(out, size);
+    return ERROR_NONE;
+}
+
+static int reply_read(Exchange *exchange)
+{
+    int code = envelope_read(buffer_slice(exchange->received), exchange->status, &exchange->body);
+    if (code) {
+        exchange->may_retry = code == STATUS_UNAVAILABLE && exchange->retry_until_ns > 0;
+        if (exchange->failures == 0) exchange->failures = 1; // it is there, but not ready
+    }
+    return code;
+}
+
+int exchange_undecodable(const Exchange *exchange)
+{
+    return status_set(exchange->status, STATUS_INTERNAL, "INTERNAL",
+                      "the reply cannot be decoded");
+}

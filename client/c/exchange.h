@@ -1,0 +1,33 @@
+// One call above the channel, from a message to the bytes of the reply's. What becomes of these is
+// where tine_call, tine_call_bytes and tine_read_messages differ.
+
+#pragma once
+
+#include "client.h"
+
+enum { OPERATION_ID_RANDOM_BYTES = 16 };
+
+typedef struct Exchange {
+    const TineCallOptions *options; // not NULL
+    const char *method;
+    const ProtobufCMessage *request;
+    const Lender *lender; // NULL: nothing is lent
+    TineStatus *status;   // may be NULL
+    Buffer *received;     // the caller's; the encoded Response, and room that is used again …
+    Slice body;           // … and in it the encoded response message
+
+    const char *operation_id; // "": none
+    char made_id[2 * OPERATION_ID_RANDOM_BYTES + 1];
+    bool is_read;
+    bool is_repeatable;     // running it twice is running it once
+    int64_t deadline_ns;    // of timeout_ms; INT64_MAX: none
+    int64_t retry_until_ns; // 0: it is tried once
+    bool may_retry;         // the last attempt failed in such a way
+    unsigned failures;
+} Exchange;
+
+// Makes the call. On success `body` is set. The first seven members are the caller's to set.
+int exchange_run(Exchange *exchange, Tine *tine);
+
+// INTERNAL: the reply's bytes are not what they should be.
+int exchange_undecodable(const Exchange *exchange);
