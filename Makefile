@@ -1,10 +1,11 @@
 # The front door: `make` lists what it can do. CMake does the building, see CMakePresets.json.
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test model-long bench fuzz install uninstall package clean format
+.PHONY: help deps build run test test-go test-python test-typescript test-rust test-wire \
+	model-long bench fuzz install uninstall package clean format
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 deps: ## Install the packages that building and testing need
 	@scripts/install-deps
@@ -20,8 +21,17 @@ run: deps ## Start a daemon on a store of its own and show the main job end to e
 	@cmake --build --preset release --target tined tine-cli -- --quiet
 	@scripts/tour build/release
 
-test: ## Run every test: release, ASan and UBSan, TSan, fuzzers, tidy
+test: ## Run every test: release, ASan and UBSan, TSan, fuzzers, tidy, all clients
 	@scripts/run-tests
+
+test-go: ## Run the tests of the client for Go
+test-python: ## Run the tests of the client for Python
+test-typescript: ## Run the tests of the client for TypeScript
+test-rust: ## Run the tests of the client for Rust
+test-wire: ## Compare the clients of all languages, and plain SP peers
+
+test-go test-python test-typescript test-rust test-wire:
+	@scripts/run-tests $(@:test-%=%)
 
 model-long: build ## Run 5 000 000 random operations against the model; MODEL_OPERATIONS=…
 	@TINE_MODEL_OPERATIONS=$(or $(MODEL_OPERATIONS),5000000) \
