@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-go test-python test-typescript test-rust test-wire \
-	model-long bench fuzz install uninstall package clean format
+	model-long bench bench-quick fuzz install uninstall package clean format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -37,12 +37,18 @@ model-long: build ## Run 5 000 000 random operations against the model; MODEL_OP
 	@TINE_MODEL_OPERATIONS=$(or $(MODEL_OPERATIONS),5000000) \
 		build/release/tests/test_model --no-fork random
 
-bench: ## Run the benchmarks: the engine alone, and over sockets beside libnng and gRPC
+bench: ## Run the benchmarks: tine-bench on many systems, the engine alone, over sockets
 	@scripts/install-deps bench
 	@$(MAKE) --no-print-directory build
+	@bench/run
 	@build/release/bench/bench_engine
 	@build/release/bench/bench_transport
 	@build/release/bench/bench_pi
+
+bench-quick: ## Run tine-bench alone, in less than three minutes
+	@scripts/install-deps bench
+	@$(MAKE) --no-print-directory build
+	@bench/run --quick
 
 fuzz: ## Run the fuzzers only; FUZZ_SECONDS=600 makes it longer
 	@TINE_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) scripts/run-tests fuzz

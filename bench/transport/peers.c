@@ -23,20 +23,20 @@ static void wait_ms(long ms)
         continue;
 }
 
-static void socket_place(Peer *peer)
+void peer_place(Peer *peer)
 {
     char directory[] = "/tmp/bench-XXXXXX";
     require(mkdtemp(directory) != NULL, "no directory for a socket in /tmp");
     snprintf(peer->socket, sizeof(peer->socket), "%s/s", directory);
 }
 
-static void spawn(Peer *peer, const char *program, const char *const *arguments)
+void peer_spawn(Peer *peer, const char *program, const char *const *arguments)
 {
     peer->pid = fork();
     require(peer->pid >= 0, "no process");
     if (peer->pid > 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    execv(program, (char *const *)(uintptr_t)arguments);
+    execvp(program, (char *const *)(uintptr_t)arguments);
     _exit(127);
 }
 
@@ -65,13 +65,13 @@ static void call_until_served(const Peer *peer)
 void tined_start(Peer *peer, const char *program, const char *store)
 {
     *peer = (Peer){.pid = 0};
-    socket_place(peer);
+    peer_place(peer);
     snprintf(peer->store, sizeof(peer->store), "%s", store);
     char log[sizeof(peer->store) + 8];
     snprintf(log, sizeof(log), "%s.log", store);
     const char *arguments[] = {"tined",      "--data", store,         "--socket", peer->socket,
                                "--log-file", log,      "--idle-exit", "0",        NULL};
-    spawn(peer, program ? program : TINED, arguments);
+    peer_spawn(peer, program ? program : TINED, arguments);
     call_until_served(peer);
     require_running(peer, "tined");
     unlink(log);
@@ -82,15 +82,11 @@ void peer_start_on(Peer *peer, const char *kind, const char *socket, const char 
     *peer = (Peer){.pid = 0};
     const char *program = "/proc/self/exe";
     const char *arguments[] = {"bench_transport", "--serve", kind, socket, argument, NULL};
-    spawn(peer, program, arguments);
+    peer_spawn(peer, program, arguments);
 }
 
-void peer_start(Peer *peer, const char *kind, const char *argument)
+void peer_wait(const Peer *peer, const char *what)
 {
-    Peer placed;
-    socket_place(&placed);
-    peer_start_on(peer, kind, placed.socket, argument);
-    memcpy(peer->socket, placed.socket, sizeof(peer->socket));
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, peer->socket, strlen(peer->socket));
     for (;;) {
@@ -99,9 +95,18 @@ void peer_start(Peer *peer, const char *kind, const char *argument)
         bool is_there = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
         close(fd);
         if (is_there) return;
-        require_running(peer, kind);
+        require_running(peer, what);
         wait_ms(10);
     }
+}
+
+void peer_start(Peer *peer, const char *kind, const char *argument)
+{
+    Peer placed;
+    peer_place(&placed);
+    peer_start_on(peer, kind, placed.socket, argument);
+    memcpy(peer->socket, placed.socket, sizeof(peer->socket));
+    peer_wait(peer, kind);
 }
 
 void peer_stop(Peer *peer)

@@ -28,6 +28,12 @@ void peer_start(Peer *peer, const char *kind, const char *argument);
 // Starts `--serve KIND` on the socket of another peer.
 void peer_start_on(Peer *peer, const char *kind, const char *socket, const char *argument);
 
+// Another program, in steps: a place for its socket, in a directory of its own; the program, whose
+// arguments name that socket and end with NULL; and waiting until somebody listens there.
+void peer_place(Peer *peer);
+void peer_spawn(Peer *peer, const char *program, const char *const *arguments);
+void peer_wait(const Peer *peer, const char *what);
+
 // Ends it; removes its socket and, if tined_start made one, its store.
 void peer_stop(Peer *peer);
 

@@ -9,7 +9,7 @@
 #include "echo.h"
 #include "peers.h"
 
-enum { RAW_HEAD_BYTES = 8, RAW_BYTES_MAX = 1 << 20 };
+enum { RAW_HEAD_BYTES = 8, RAW_BYTES_MAX = 32 << 20 };
 
 static int unix_socket(const char *path, struct sockaddr_un *out)
 {

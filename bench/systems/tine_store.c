@@ -1,0 +1,361 @@
+// tine's calls. Requests and replies are built and decoded as programs do it, by tine_calls.h and
+// protobuf-c; history_bytes takes the reply as it came.
+
+#include "tine_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "channel_local.h"
+#include "client.h"
+#include "tine_calls.h"
+
+typedef struct Client {
+    Tine *tine;
+    Engine *engine; // of one that fills; NULL
+    Buffer reply;
+} Client;
+
+static char *text(const char *constant)
+{
+    return (char *)(uintptr_t)constant; // protobuf-c's requests are not const
+}
+
+static Client *client_make(void)
+{
+    Client *client = calloc(1, sizeof(Client));
+    require(client != NULL, "out of memory");
+    return client;
+}
+
+void *tine_store_connect(const char *url)
+{
+    Client *client = client_make();
+    TineStatus status;
+    TineOpenOptions options = {.wait_for_server = true};
+    require(tine_open_with(url, &options, &status, &client->tine) == 0, "%s", status.message);
+    return client;
+}
+
+void tine_store_disconnect(void *context)
+{
+    Client *client = context;
+    tine_close(client->tine);
+    buffer_free(&client->reply);
+    free(client);
+}
+
+void *tine_store_fill_open(const Place *place)
+{
+    Client *client = client_make();
+    EngineOptions options = {.store = {.directory = place->directory, .is_ephemeral = true}};
+    ErrorDetail detail = {{0}};
+    Error error = engine_open(&options, &detail, &client->engine);
+    require(!error, "cannot open %s: %s", place->directory, detail.text);
+    Channel *channel;
+    require(channel_local_borrow(client->engine, &channel) == 0, "out of memory");
+    require(tine_from_channel(channel, &client->tine) == 0, "out of memory");
+    return client;
+}
+
+void tine_store_fill_close(void *context)
+{
+    Client *client = context;
+    Engine *engine = client->engine;
+    tine_store_disconnect(client);
+    engine_close(engine);
+}
+
+void tine_store_start(Place *place)
+{
+    tined_start(&place->server, NULL, place->directory);
+}
+
+void tine_store_stop(Place *place)
+{
+    peer_stop(&place->server);
+}
+
+// A typed call that must succeed.
+#define CALL(name, client, request, out_response)                                                  \
+    do {                                                                                           \
+        TineStatus status;                                                                         \
+        TineCallOptions options = {.out_status = &status};                                         \
+        require(tine_##name(((Client *)(client))->tine, &options, request, out_response) == 0,     \
+                #name ": %s", status.message);                                                     \
+    } while (0)
+
+static void release(ProtobufCMessage *message)
+{
+    protobuf_c_message_free_unpacked(message, NULL);
+}
+
+static void id_set(Id *out, const char *id)
+{
+    snprintf(out->text, sizeof(out->text), "%s", id);
+}
+
+void tine_create_session_of(void *client, const SessionSpec *spec, Id *out)
+{
+    ModelRef model = MODEL_REF__INIT;
+    model.provider = text(MODEL_PROVIDER);
+    model.name = text(MODEL_NAME);
+    NewSession session = NEW_SESSION__INIT;
+    session.project_dir = text(PROJECT_DIR);
+    session.slug = text(spec->slug);
+    session.model = &model;
+    if (spec->parent) {
+        session.kind = SESSION_KIND_SUBAGENT;
+        session.parent_id = text(spec->parent->text);
+    }
+    CreateSessionRequest request = CREATE_SESSION_REQUEST__INIT;
+    request.session = &session;
+    CreateSessionResponse *response;
+    CALL(create_session, client, &request, &response);
+    id_set(out, response->session->id);
+    release(&response->base);
+}
+
+void tine_fork_of(void *client, const Id *session, const Id *message, Id *out)
+{
+    ForkSessionRequest request = FORK_SESSION_REQUEST__INIT;
+    request.session_id = text(session->text);
+    request.fork_point_case = FORK_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
+    request.through_message_id = text(message->text);
+    ForkSessionResponse *response;
+    CALL(fork_session, client, &request, &response);
+    id_set(out, response->session->id);
+    release(&response->base);
+}
+
+// The parts of an entry, in memory that lives as long as this.
+typedef struct Draft {
+    NewMessage message;
+    Usage usage;
+    Part parts[2], *part_list[2];
+    Text text;
+    ToolUse use;
+    ToolResult result;
+} Draft;
+
+static void add_part(Draft *draft, Part__KindCase kind)
+{
+    size_t index = draft->message.n_parts++;
+    draft->parts[index] = (Part)PART__INIT;
+    draft->parts[index].kind_case = kind;
+    draft->part_list[index] = &draft->parts[index];
+}
+
+static void draft_assistant(Draft *draft)
+{
+    add_part(draft, PART__KIND_TOOL_USE);
+    draft->use = (ToolUse)TOOL_USE__INIT;
+    draft->use.id = text(TOOL_USE_ID);
+    draft->use.name = text(TOOL_NAME);
+    draft->use.input_case = TOOL_USE__INPUT_INPUT_JSON;
+    draft->use.input_json = text(TOOL_INPUT);
+    draft->parts[1].tool_use = &draft->use;
+    draft->usage = (Usage)USAGE__INIT;
+    draft->usage.input_tokens = USAGE_INPUT;
+    draft->usage.output_tokens = USAGE_OUTPUT;
+    draft->usage.cache_read_tokens = USAGE_CACHE_READ;
+    draft->usage.cache_write_tokens = USAGE_CACHE_WRITE;
+    draft->usage.cost_nano_usd = USAGE_COST_NANO_USD;
+    draft->message.usage = &draft->usage;
+}
+
+static void draft_make(Draft *draft, const Entry *entry)
+{
+    static const Role roles[] = {ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL};
+    draft->message = (NewMessage)NEW_MESSAGE__INIT;
+    draft->message.role = roles[entry->kind];
+    draft->message.parts = draft->part_list;
+    if (entry->kind == ENTRY_TOOL) {
+        add_part(draft, PART__KIND_TOOL_RESULT);
+        draft->result = (ToolResult)TOOL_RESULT__INIT;
+        draft->result.tool_use_id = text(TOOL_USE_ID);
+        draft->result.content = text(entry->text);
+        draft->parts[0].tool_result = &draft->result;
+        return;
+    }
+    add_part(draft, PART__KIND_TEXT);
+    draft->text = (Text)TEXT__INIT;
+    draft->text.text = text(entry->text);
+    draft->parts[0].text = &draft->text;
+    if (entry->kind == ENTRY_ASSISTANT) draft_assistant(draft);
+}
+
+void tine_append_of(void *client, const Id *session, const Entry *entry, Id *out)
+{
+    Draft draft;
+    draft_make(&draft, entry);
+    AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
+    request.session_id = text(session->text);
+    request.message = &draft.message;
+    AppendMessageResponse *response;
+    CALL(append_message, client, &request, &response);
+    if (out) id_set(out, response->receipt->id);
+    release(&response->base);
+}
+
+void tine_propagate_of(void *client, const Id *session)
+{
+    Totals delta = TOTALS__INIT;
+    delta.input_tokens = USAGE_INPUT;
+    delta.output_tokens = USAGE_OUTPUT;
+    delta.cache_read_tokens = USAGE_CACHE_READ;
+    delta.cache_write_tokens = USAGE_CACHE_WRITE;
+    delta.cost_nano_usd = USAGE_COST_NANO_USD;
+    PropagateTotalsRequest request = PROPAGATE_TOTALS_REQUEST__INIT;
+    request.session_id = text(session->text);
+    request.delta = &delta;
+    PropagateTotalsResponse *response;
+    CALL(propagate_totals, client, &request, &response);
+    release(&response->base);
+}
+
+void tine_get_session_of(void *client, const Id *session)
+{
+    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
+    request.session_id = text(session->text);
+    GetSessionResponse *response;
+    CALL(get_session, client, &request, &response);
+    release(&response->base);
+}
+
+void tine_get_message_of(void *client, const Id *message)
+{
+    GetMessageRequest request = GET_MESSAGE_REQUEST__INIT;
+    request.by_case = GET_MESSAGE_REQUEST__BY_MESSAGE_ID;
+    request.message_id = text(message->text);
+    GetMessageResponse *response;
+    CALL(get_message, client, &request, &response);
+    release(&response->base);
+}
+
+void tine_list_memories_of(void *client, const Id *session)
+{
+    ListSessionMemoriesRequest request = LIST_SESSION_MEMORIES_REQUEST__INIT;
+    request.session_id = text(session->text);
+    ListSessionMemoriesResponse *response;
+    CALL(list_session_memories, client, &request, &response);
+    release(&response->base);
+}
+
+void tine_mark_of(void *client, const Id *session, const Id *before)
+{
+    Marker marker = MARKER__INIT;
+    marker.before_message_id = text(before->text);
+    marker.summary = text("what was done so far");
+    AddCompactionMarkerRequest request = ADD_COMPACTION_MARKER_REQUEST__INIT;
+    request.session_id = text(session->text);
+    request.marker = &marker;
+    AddCompactionMarkerResponse *response;
+    CALL(add_compaction_marker, client, &request, &response);
+    release(&response->base);
+}
+
+// One page of a history, as bytes. Returns its cursor, empty at the end.
+static Slice page_bytes(Client *client, const MessagesForSessionRequest *page, Tally *tally)
+{
+    Buffer request = request_make(METHOD_MESSAGES_FOR_SESSION, &page->base);
+    TineStatus status;
+    buffer_free(&client->reply);
+    ChannelCall call = {.request = buffer_slice(&request),
+                        .deadline_ns = INT64_MAX,
+                        .waits_at_first = true,
+                        .connect_until_ns = INT64_MAX,
+                        .response = &client->reply};
+    Channel *channel = client->tine->channel;
+    require(channel->call(channel, &call, &status) == 0, "a history: %s", status.message);
+    buffer_free(&request);
+    WireField body = {.bytes = {NULL, 0}}, field;
+    require(wire_find(buffer_slice(&client->reply), 15, &body), "a history without a body");
+    Slice cursor = {NULL, 0};
+    while (wire_next(&body.bytes, &field)) {
+        if (field.number == 1) tally->messages++;
+        if (field.number == 2) cursor = field.bytes;
+    }
+    return cursor;
+}
+
+void tine_history_bytes_of(void *client, const Id *session, Tally *out)
+{
+    char text_of_cursor[CURSOR_BYTES_MAX + 1] = "";
+    *out = (Tally){0, 0};
+    do {
+        MessagesForSessionRequest request = MESSAGES_FOR_SESSION_REQUEST__INIT;
+        request.session_id = text(session->text);
+        request.page_bytes = PAGE_BYTES_MAX;
+        request.cursor = text_of_cursor;
+        Slice cursor = page_bytes(client, &request, out);
+        snprintf(text_of_cursor, sizeof(text_of_cursor), "%.*s", (int)cursor.size,
+                 cursor.size ? (const char *)cursor.bytes : "");
+    } while (*text_of_cursor);
+}
+
+static void tally_add(Tally *tally, Message *const *messages, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < messages[i]->n_parts; j++) {
+            const Part *part = messages[i]->parts[j];
+            if (part->kind_case == PART__KIND_TEXT) tally->text_bytes += strlen(part->text->text);
+            if (part->kind_case == PART__KIND_TOOL_RESULT)
+                tally->text_bytes += strlen(part->tool_result->content);
+        }
+    }
+    tally->messages += count;
+}
+
+void tine_history_of(void *client, const Id *session, Tally *out)
+{
+    char cursor[CURSOR_BYTES_MAX + 1] = "";
+    *out = (Tally){0, 0};
+    do {
+        MessagesForSessionRequest request = MESSAGES_FOR_SESSION_REQUEST__INIT;
+        request.session_id = text(session->text);
+        request.page_bytes = PAGE_BYTES_MAX;
+        request.cursor = cursor;
+        MessagesForSessionResponse *response;
+        CALL(messages_for_session, client, &request, &response);
+        tally_add(out, response->messages, response->n_messages);
+        snprintf(cursor, sizeof(cursor), "%s", response->next_cursor);
+        release(&response->base);
+    } while (*cursor);
+}
+
+void tine_window_of(void *client, const Id *session, Tally *out)
+{
+    char cursor[CURSOR_BYTES_MAX + 1] = "";
+    *out = (Tally){0, 0};
+    do {
+        MessagesSinceLatestMarkerRequest request = MESSAGES_SINCE_LATEST_MARKER_REQUEST__INIT;
+        request.session_id = text(session->text);
+        request.page_bytes = PAGE_BYTES_MAX;
+        request.cursor = cursor;
+        MessagesSinceLatestMarkerResponse *response;
+        CALL(messages_since_latest_marker, client, &request, &response);
+        tally_add(out, response->messages, response->n_messages);
+        snprintf(cursor, sizeof(cursor), "%s", response->next_cursor);
+        release(&response->base);
+    } while (*cursor);
+}
+
+size_t tine_list_of(void *client, size_t limit, const char *query)
+{
+    char cursor[CURSOR_BYTES_MAX + 1] = "";
+    size_t count = 0;
+    do {
+        ListSessionsRequest request = LIST_SESSIONS_REQUEST__INIT;
+        request.limit = (uint32_t)(limit - count);
+        request.cursor = cursor;
+        if (query) request.query = text(query);
+        ListSessionsResponse *response;
+        CALL(list_sessions, client, &request, &response);
+        count += response->n_sessions;
+        snprintf(cursor, sizeof(cursor), "%s", response->next_cursor);
+        release(&response->base);
+    } while (count < limit && *cursor);
+    return count;
+}
