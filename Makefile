@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-go test-python test-typescript test-rust test-wire \
-	model-long bench bench-quick fuzz install uninstall package clean format
+	model-long bench bench-languages bench-quick fuzz install uninstall package clean format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,12 @@ bench-quick: ## Run tine-bench alone, in less than three minutes
 	@scripts/install-deps bench
 	@$(MAKE) --no-print-directory build
 	@bench/run --quick
+
+bench-languages: ## Compare the client of each language with its gRPC
+	@scripts/install-deps bench
+	@scripts/install-languages
+	@$(MAKE) --no-print-directory build
+	@bench/languages/run
 
 fuzz: ## Run the fuzzers only; FUZZ_SECONDS=600 makes it longer
 	@TINE_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) scripts/run-tests fuzz
