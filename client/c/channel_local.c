@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "feed_local.h"
 
 static const uint64_t MEMORY_BYTES_MIN = UINT64_C(256)
@@ -19,13 +20,13 @@ typedef struct LocalChannel {
     Channel channel;
     Engine *engine;
     bool is_owner;
-    pid_t pid;
+    unsigned generation; // of the process that made it
 } LocalChannel;
 
 static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
 {
     LocalChannel *local = (LocalChannel *)channel;
-    if (local->pid != getpid()) { // its writer's thread stayed behind
+    if (local->generation != process_generation()) { // its writer's thread stayed behind
         return status_unavailable(status, "the store was opened before a fork; the child must open "
                                           "its own");
     }
@@ -44,14 +45,14 @@ static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
 static Feed *local_feed_open(Channel *channel)
 {
     LocalChannel *local = (LocalChannel *)channel;
-    return local->pid == getpid() ? feed_local_open(local->engine) : NULL;
+    return local->generation == process_generation() ? feed_local_open(local->engine) : NULL;
 }
 
 static void local_close(Channel *channel)
 {
     LocalChannel *local = (LocalChannel *)channel;
     // In a child of fork there are no threads to stop: the engine is left as it is.
-    if (local->is_owner && local->pid == getpid()) engine_close(local->engine);
+    if (local->is_owner && local->generation == process_generation()) engine_close(local->engine);
     free(local);
 }
 
@@ -64,7 +65,7 @@ static int local_make(Engine *engine, bool is_owner, Channel **out_channel)
     local->channel.feed_open = local_feed_open;
     local->engine = engine;
     local->is_owner = is_owner;
-    local->pid = getpid();
+    local->generation = process_generation();
     *out_channel = &local->channel;
     return STATUS_OK;
 }

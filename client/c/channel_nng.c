@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 
 enum {
     CONNECT_ONCE_MS = 250, // what a call waits for a connection that is to be tried for once
@@ -23,8 +24,8 @@ enum {
 
 typedef struct NngChannel {
     Channel channel;
-    char *url; // owned
-    pid_t pid;
+    char *url;           // owned
+    unsigned generation; // of the process that made it
     nng_socket socket;
     nng_dialer dialer;
     atomic_bool was_connected;
@@ -71,7 +72,7 @@ int channel_nng_open(const char *url, TineStatus *status, Channel **out_channel)
                  nng_strerror(code));
         return status_set(status, STATUS_INVALID_ARGUMENT, "INVALID_ARGUMENT", message);
     }
-    nng->pid = getpid();
+    nng->generation = process_generation();
     pthread_mutex_init(&nng->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -185,7 +186,7 @@ static int nng_channel_call(Channel *channel, ChannelCall *call, TineStatus *sta
     NngChannel *nng = (NngChannel *)channel;
     call->is_broken = false;
     call->was_sent = false;
-    if (nng->pid != getpid()) {
+    if (nng->generation != process_generation()) {
         return status_unavailable(status,
                                   "libnng does not work in a child of fork; open %s there "
                                   "by ipc://, or after an exec",
@@ -209,7 +210,7 @@ static int nng_channel_call(Channel *channel, ChannelCall *call, TineStatus *sta
 static void nng_channel_close(Channel *channel)
 {
     NngChannel *nng = (NngChannel *)channel;
-    if (nng->pid == getpid()) { // libnng panics in a child of fork
+    if (nng->generation == process_generation()) { // libnng panics in a child of fork
         (void)nng_close(nng->socket);
         pthread_mutex_destroy(&nng->mutex);
         pthread_cond_destroy(&nng->call_ended);

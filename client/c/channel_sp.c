@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "feed_sp.h"
 #include "sp_link.h"
 
@@ -55,7 +56,7 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
                           "the path of a socket has 1 to 107 bytes: ipc://PATH");
     }
     memcpy(sp->path, path, strlen(path));
-    Link *link = link_make(sp->path, getpid(), NULL);
+    Link *link = link_make(sp->path, NULL);
     if (!link) {
         free(sp);
         return status_out_of_memory(status);
@@ -280,10 +281,9 @@ static void receiver_leave(Connection *connection)
 static Link *link_of_process(SpChannel *sp)
 {
     Link *link = atomic_load(&sp->link);
-    pid_t pid = getpid();
-    if (link->pid == pid) return link;
+    if (link->generation == process_generation()) return link;
 
-    Link *own = link_make(sp->path, pid, link);
+    Link *own = link_make(sp->path, link);
     if (!own) return NULL;
     if (!atomic_compare_exchange_strong(&sp->link, &link, own)) { // another thread of the child
         own->of_parent = NULL;

@@ -1,6 +1,7 @@
 // The local feed.
 
 #include "feed_local.h"
+#include "base/process.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@ typedef struct LocalFeed {
     Feed feed;
     EventQueue *queue; // owned
     EventBatch batch;
-    pid_t pid;
+    unsigned generation; // of the process that made it
 } LocalFeed;
 
 static FeedResult local_feed_next(Feed *feed, int64_t until_ns, Slice *out_message)
@@ -33,7 +34,7 @@ static void local_feed_close(Feed *feed)
 {
     LocalFeed *local = (LocalFeed *)feed;
     // In a child of fork the hub is as fork left it: nobody may lock it.
-    if (local->pid == getpid()) event_queue_close(local->queue);
+    if (local->generation == process_generation()) event_queue_close(local->queue);
     event_batch_free(&local->batch);
     free(local);
 }
@@ -47,6 +48,6 @@ Feed *feed_local_open(Engine *engine)
         return NULL;
     }
     local->feed = (Feed){.next = local_feed_next, .close = local_feed_close, .is_live = true};
-    local->pid = getpid();
+    local->generation = process_generation();
     return &local->feed;
 }

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/random.h"
 
 enum {
@@ -31,12 +32,12 @@ static void condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-Link *link_make(const char *path, pid_t pid, Link *of_parent)
+Link *link_make(const char *path, Link *of_parent)
 {
     Link *link = calloc(1, sizeof(Link));
     if (!link) return NULL;
     link->path = path;
-    link->pid = pid;
+    link->generation = process_generation();
     link->of_parent = of_parent;
     link->was_connected = of_parent && of_parent->was_connected;
     pthread_mutex_init(&link->mutex, NULL);
@@ -48,7 +49,7 @@ Link *link_make(const char *path, pid_t pid, Link *of_parent)
 
 static void free_one(Link *link)
 {
-    if (link->pid == getpid()) {
+    if (link->generation == process_generation()) {
         if (link->connection) connection_release(link->connection);
         pthread_mutex_destroy(&link->mutex);
         pthread_cond_destroy(&link->changed);

@@ -38,8 +38,8 @@ typedef struct Connection {
 // What one process has of the channel. A child of fork makes its own and never touches its
 // parent's again, whose mutex another thread may have held.
 typedef struct Link {
-    const char *path; // borrowed from the channel
-    pid_t pid;
+    const char *path;       // borrowed from the channel
+    unsigned generation;    // of the process
     struct Link *of_parent; // owned; its memory is all that is left of it
     pthread_mutex_t mutex;  // guards all below, and the connections
     pthread_cond_t changed; // a connection came or went
@@ -56,7 +56,7 @@ typedef struct Link {
 
 // Without the mutex. NULL: out of memory. `of_parent`, the link of the process that forked, is
 // taken and lives as long as the new one.
-Link *link_make(const char *path, pid_t pid, Link *of_parent);
+Link *link_make(const char *path, Link *of_parent);
 
 // Without the mutex; nobody may use it. Frees those of the parents too.
 void link_free(Link *link);

@@ -45,7 +45,7 @@ struct TineWatch {
     int64_t pause_ms; // after replies that came empty before their time
 
     Feed *feed;           // owned; NULL: not subscribed
-    pid_t pid;            // that subscribed
+    unsigned generation;  // of the process that subscribed
     bool is_behind;       // there may be events that the bus did not or will not tell of
     uint64_t told_newest; // by the bus, when it told of a gap
     int64_t heard_ns;     // the last message came, or else the subscription was made
@@ -221,13 +221,14 @@ static Tine__V1__Event *page_take(TineWatch *watch)
 static void feed_keep(TineWatch *watch)
 {
     Channel *channel = watch->tine->channel;
-    pid_t pid = getpid();
-    if (watch->feed && watch->pid != pid) feed_drop(watch); // the parent goes on reading it
+    unsigned generation = process_generation();
+    if (watch->feed && watch->generation != generation)
+        feed_drop(watch); // the parent goes on reading it
     if (watch->feed || !channel->feed_open || !time_is_past(watch->subscribe_after_ns)) return;
     watch->is_behind = true;
     watch->heard_ns = clock_monotonic_ns();
     watch->unsure_ms = UNSURE_MS_MIN;
-    watch->pid = pid;
+    watch->generation = generation;
     watch->feed = channel->feed_open(channel);
     if (!watch->feed) feed_drop(watch);
 }

@@ -1,5 +1,7 @@
 // tine stats: the counters of the running server, for people.
 
+#include <string.h>
+
 #include "cli.h"
 #include "format.h"
 #include "latency.h"
@@ -29,13 +31,27 @@ static void print_methods(const StatsResponse *stats)
     }
 }
 
+// A process that is stopped in the middle of a read keeps the file growing: people want its name.
+static void print_oldest_reader(const StatsResponse *stats)
+{
+    print_count("oldest reader behind", stats->last_txn - stats->oldest_reader_txn);
+    if (stats->oldest_reader_pid == 0 || stats->last_txn == stats->oldest_reader_txn) return;
+    char path[64], name[64] = "";
+    snprintf(path, sizeof(path), "/proc/%u/comm", stats->oldest_reader_pid);
+    FILE *file = fopen(path, "re");
+    if (file && !fgets(name, sizeof(name), file)) name[0] = '\0';
+    if (file) fclose(file);
+    name[strcspn(name, "\n")] = '\0';
+    printf("%-22s %12u %s\n", "… process", stats->oldest_reader_pid, name);
+}
+
 static void print_stats(const StatsResponse *stats)
 {
     print_bytes("file, in use", stats->used_bytes);
     print_bytes("file, free inside", stats->free_bytes);
     print_count("readers", stats->readers);
     print_count("transactions", stats->last_txn);
-    print_count("oldest reader behind", stats->last_txn - stats->oldest_reader_txn);
+    print_oldest_reader(stats);
     print_count("batches of writes", stats->batches);
     print_count("writes in them", stats->batched_requests);
     print_count("batches run again", stats->batches_rerun);

@@ -90,11 +90,11 @@ int place_partial(const Place *place, const char *name, char out[PATH_MAX])
 }
 
 // For the handler, which may not put paths together.
-static FilePath guarded, guarded_files[3];
+static FilePath guarded, guarded_files[4];
 
 static void remove_guarded(int signal_number)
 {
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         (void)unlink(guarded_files[i].text);
     (void)rmdir(guarded.text);
     (void)signal(signal_number, SIG_DFL);
@@ -112,6 +112,7 @@ void partial_guard(const char *directory)
     guarded_files[0] = file_in(directory, "data.mdb");
     guarded_files[1] = file_in(directory, "lock.mdb");
     guarded_files[2] = file_in(directory, "tine.lock");
+    guarded_files[3] = file_in(directory, "lock.pair");
     for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(*SIGNALS); i++) {
         (void)signal(SIGNALS[i], remove_guarded);
     }
@@ -120,6 +121,7 @@ void partial_guard(const char *directory)
 void partial_clean(const char *directory)
 {
     (void)unlink(file_in(directory, "lock.mdb").text);
+    (void)unlink(file_in(directory, "lock.pair").text);
     (void)unlink(file_in(directory, "tine.lock").text);
     char kept[32]; // of a copy that was migrated
     snprintf(kept, sizeof(kept), "before-format-%d", STORE_FORMAT_VERSION);

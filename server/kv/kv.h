@@ -65,7 +65,7 @@ typedef struct KvOptions {
     // takes it back to what was flushed last. 0: each commit is on the disk when it returns.
     unsigned flush_ms;
     bool owns_directory; // no other process has it open: what a power cut left may be put in order
-    KvSeam seam;          // .before NULL: none
+    KvSeam seam;         // .before NULL: none
     // statfs's f_type of the directory; 0: asked of the kernel. Tests say another.
     unsigned long file_system_type;
     const char *boot_id; // of this run of the kernel; NULL: asked of it. Tests say another
@@ -85,6 +85,18 @@ bool kv_file_system_is_local(unsigned long f_type, const char **out_name);
 // ERROR_INVALID_ARGUMENT: not on a local file system. ERROR_IO.
 MUST_USE Error kv_check_directory(const char *directory, unsigned long type, ErrorDetail *detail);
 
+// The files, as they were opened: numbers by which another process can tell that it has the same.
+typedef struct KvFiles {
+    uint64_t device, data, lock; // inodes
+    uint64_t map_bytes;
+} KvFiles;
+
+void kv_files(const Kv *kv, KvFiles *out);
+
+// Whether a read transaction was refused because the writer, of another process, has a larger map.
+// Closed and opened anew with a larger one, all is well again.
+bool kv_is_outgrown(const Kv *kv);
+
 // No transaction may be open. All that was committed is on the disk then. NULL is allowed.
 void kv_close(Kv *kv);
 
@@ -103,8 +115,8 @@ void kv_forget_set_back(Kv *kv, const char *directory);
 
 typedef struct KvFlushStats {
     bool is_relaxed;
-    uint64_t commits; // not flushed yet, …
-    uint64_t bytes;   // … about so many bytes of pages, …
+    uint64_t commits;  // not flushed yet, …
+    uint64_t bytes;    // … about so many bytes of pages, …
     int64_t oldest_ms; // … the oldest for so long
 } KvFlushStats;
 
@@ -113,8 +125,8 @@ void kv_flush_stats(Kv *kv, KvFlushStats *out);
 // Replaces the seam; no transaction may be open.
 void kv_set_seam(Kv *kv, KvSeam seam);
 
-// ERROR_UNAVAILABLE: all reader slots are taken, or `kv` was opened before a fork and this is the
-// child, which may only close it (and may open the file anew).
+// ERROR_UNAVAILABLE: all reader slots are taken, the map is outgrown, or `kv` was opened before a
+// fork and this is the child, which may only close it (and may open the file anew).
 MUST_USE Error kv_begin(Kv *kv, bool is_write, KvTxn **out_txn);
 
 // Ends the transaction, whatever the outcome, and sets *txn to NULL. ERROR_STORE_FULL: nothing was
@@ -175,6 +187,7 @@ typedef struct KvStats {
     unsigned readers, readers_max;
     uint64_t rows[KV_TABLES_MAX];
     uint64_t last_txn, oldest_reader_txn; // the same without readers
+    long oldest_reader_pid;               // the process that has it; 0: no readers
 } KvStats;
 
 MUST_USE Error kv_stats(Kv *kv, KvStats *out_stats);

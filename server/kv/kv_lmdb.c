@@ -41,6 +41,7 @@ typedef struct EngineRow {
 } EngineRow;
 
 static int begin_in_engine(Kv *kv, bool is_write, MDB_txn **out_engine);
+static int begin_reader(Kv *kv, MDB_txn **out_engine);
 static void forget_txn(KvTxn *txn);
 static Error commit_failed(Kv *kv, int code);
 static bool is_disk_full(Kv *kv);
@@ -136,10 +137,43 @@ static int begin_in_engine(Kv *kv, bool is_write, MDB_txn **out_engine)
     // The engine's lock would wait for this very thread, for ever.
     assert(!is_write || atomic_load(&kv->writer_thread) != &this_thread);
 
-    int code = mdb_txn_begin(kv->env, NULL, is_write ? 0 : MDB_RDONLY, out_engine);
+    int code =
+        is_write ? mdb_txn_begin(kv->env, NULL, 0, out_engine) : begin_reader(kv, out_engine);
     if (code == MDB_READERS_FULL && kv_clear_dead_readers(kv) > 0)
-        code = mdb_txn_begin(kv->env, NULL, MDB_RDONLY, out_engine);
+        code = begin_reader(kv, out_engine);
+    if (code == MDB_MAP_RESIZED) atomic_store(&kv->is_outgrown, true);
     if (code == 0 && is_write) atomic_store(&kv->writer_thread, &this_thread);
+    return code;
+}
+
+// A reader of LMDB takes the number T of the last commit, and then copies the roots from the one of
+// two meta pages that T is on. Held up in between for two commits, it copies the roots of T + 2,
+// or some of these and some of T's: a state that is not on the disk yet, or none at all (8 readers
+// under 8 writers met it after minutes). The commit of T + 2 cannot have begun its page while that
+// of T + 1 has not ended. So a snapshot is good if, after the copy, the newest page is still T's,
+// or else if a reader that begins now is still given T. If neither, that one is looked at instead.
+static int begin_reader(Kv *kv, MDB_txn **out_engine)
+{
+    MDB_txn *engine;
+    int code = mdb_txn_begin(kv->env, NULL, MDB_RDONLY, &engine);
+    while (code == 0) {
+        MDB_envinfo info;
+        MDB_txn *next = NULL;
+        atomic_thread_fence(memory_order_acquire);
+        code = mdb_env_info(kv->env, &info);
+        bool is_good = code == 0 && info.me_last_txnid <= mdb_txn_id(engine);
+        if (code == 0 && !is_good) {
+            code = mdb_txn_begin(kv->env, NULL, MDB_RDONLY, &next);
+            is_good = code == 0 && mdb_txn_id(next) == mdb_txn_id(engine);
+            if (is_good) mdb_txn_abort(next);
+        }
+        if (is_good) {
+            *out_engine = engine;
+            return 0;
+        }
+        mdb_txn_abort(engine);
+        engine = next;
+    }
     return code;
 }
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/process.h"
 #include "kv/kv.h"
 
 typedef struct KvFileId {
@@ -19,12 +20,13 @@ struct Kv {
     MDB_env *env;
     KvFlusher *flusher; // NULL: not relaxed
     KvSeam seam;
-    unsigned fork_generation;
+    unsigned generation; // of the process
     unsigned table_count;
     MDB_dbi tables[KV_TABLES_MAX];
     bool is_read_only;
     bool was_relaxed; // and not closed in good order
     bool is_set_back;
+    atomic_bool is_outgrown; // pages are in use that the map does not reach
 
     // The registry's part, under its mutex.
     KvFileId data_file;
@@ -47,14 +49,15 @@ struct KvTxn {
     Error failure; // a write transaction's first: it can only be aborted now
 };
 
-// Counts the forks between the process that loaded the program and this one. A Kv of another
-// generation belongs to a parent process: its locks and its reader slots are not ours.
-extern unsigned kv_fork_generation;
-
+// A Kv of another generation belongs to a parent process: its locks and its reader slots are not
+// ours.
 static inline bool kv_is_of_parent(const Kv *kv)
 {
-    return __builtin_expect(kv->fork_generation != kv_fork_generation, false);
+    return __builtin_expect(kv->generation != process_generation(), false);
 }
+
+// Which file a name in a directory is now; unchanged if there is none. Returns errno.
+int kv_identify_file(const char *directory, const char *name, KvFileId *out_id);
 
 // The one translation of LMDB's and the system's codes. MDB_NOTFOUND is the caller's to handle.
 Error kv_error_of(int code);

@@ -2,7 +2,7 @@
 //
 // LMDB has three traps here, all of them silent. A second open of the same file in one process
 // drops the first one's locks: a registry refuses it. A child of fork shares its parent's locks and
-// reader slots: a generation counter keeps it out. And a map that is too small fails writes on a
+// reader slots: it is kept out. And a map that is too small fails writes on a
 // disk with room: the map is sized from the disk.
 
 #include <assert.h>
@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "kv/kv_lmdb.h"
 #include "kv/kv_lmdb_flush.h"
+#include "kv/kv_lmdb_pair.h"
 
 // The map's size when the disk decides. The smallest is still tried where address space is scarce.
 #define MAP_BYTES_SMALLEST (UINT64_C(1) << 30)
@@ -30,12 +31,12 @@ enum { MAP_DISK_FACTOR = 2 };
 typedef struct ReaderSurvey {
     unsigned count;
     uint64_t oldest_txn;
+    long oldest_pid;
 } ReaderSurvey;
 
 static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static Error check_files(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static int identify_files(Kv *kv, const char *directory);
-static int identify_file(const char *directory, const char *name, KvFileId *out_id);
 static bool is_same_file(KvFileId a, KvFileId b);
 static uint64_t map_bytes_for_disk(const char *directory);
 static int reserve_lock_file(const KvOptions *options);
@@ -46,8 +47,6 @@ static int fill_up_file(Kv *kv);
 static void watch_forks(void);
 static int survey_reader(const char *line, void *context);
 static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes);
-
-unsigned kv_fork_generation;
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static Kv *registry; // every open Kv of this process
@@ -65,7 +64,7 @@ Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv)
     memset(kv, 0, sizeof *kv);
     kv->seam = options->seam;
     kv->is_read_only = options->read_only;
-    kv->fork_generation = kv_fork_generation;
+    kv->generation = process_generation();
 
     pthread_mutex_lock(&registry_mutex);
     error = open_registered(kv, options, detail);
@@ -85,6 +84,23 @@ Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv)
     }
     *out_kv = kv;
     return ERROR_NONE;
+}
+
+void kv_files(const Kv *kv, KvFiles *out)
+{
+    MDB_envinfo info = {.me_mapsize = 0};
+    (void)mdb_env_info(kv->env, &info);
+    *out = (KvFiles){
+        .map_bytes = info.me_mapsize,
+        .device = kv->data_file.device,
+        .data = kv->data_file.inode,
+        .lock = kv->lock_file.inode,
+    };
+}
+
+bool kv_is_outgrown(const Kv *kv)
+{
+    return atomic_load_explicit(&kv->is_outgrown, memory_order_relaxed);
 }
 
 void kv_close(Kv *kv)
@@ -111,6 +127,8 @@ static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *deta
 {
     Error error = check_files(kv, options, detail);
     if (!error) error = flush_recover(kv, options, detail);
+    if (!error && options->owns_directory && !options->read_only)
+        error = pair_prepare(options->directory, detail);
     if (error) return error;
     int code = reserve_lock_file(options);
     if (code)
@@ -130,6 +148,8 @@ static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *deta
         return error_say(detail, kv_error_of(code), "cannot open %s/data.mdb: %s",
                          options->directory, mdb_strerror(code));
 
+    if (options->owns_directory && !options->read_only)
+        pair_note(options->directory, kv->data_file, kv->lock_file);
     kv->next = registry;
     registry = kv;
     return ERROR_NONE;
@@ -188,12 +208,11 @@ static Error check_files(Kv *kv, const KvOptions *options, ErrorDetail *detail)
 
 static int identify_files(Kv *kv, const char *directory)
 {
-    int code = identify_file(directory, "data.mdb", &kv->data_file);
-    return code ? code : identify_file(directory, "lock.mdb", &kv->lock_file);
+    int code = kv_identify_file(directory, "data.mdb", &kv->data_file);
+    return code ? code : kv_identify_file(directory, "lock.mdb", &kv->lock_file);
 }
 
-// A file that does not exist is no error.
-static int identify_file(const char *directory, const char *name, KvFileId *out_id)
+int kv_identify_file(const char *directory, const char *name, KvFileId *out_id)
 {
     char path[PATH_BYTES_MAX];
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
@@ -357,16 +376,15 @@ static void unlock_registry(void)
     pthread_mutex_unlock(&registry_mutex);
 }
 
-static void begin_generation(void)
+static void forget_registry(void)
 {
-    kv_fork_generation++;
     registry = NULL;
     pthread_mutex_unlock(&registry_mutex);
 }
 
 static void watch_forks(void)
 {
-    int code = pthread_atfork(lock_registry, unlock_registry, begin_generation);
+    int code = pthread_atfork(lock_registry, unlock_registry, forget_registry);
     assert(code == 0);
 }
 
@@ -385,7 +403,8 @@ Error kv_error_of(int code)
     case MDB_VERSION_MISMATCH:
     case MDB_INCOMPATIBLE:
         return ERROR_CORRUPT; // (the last: a table's name is taken by a plain key)
-    case MDB_READERS_FULL: return ERROR_UNAVAILABLE;
+    case MDB_READERS_FULL:
+    case MDB_MAP_RESIZED: return ERROR_UNAVAILABLE;
     default: return ERROR_IO;
     }
 }
@@ -412,6 +431,7 @@ Error kv_stats(Kv *kv, KvStats *out_stats)
         .readers_max = info.me_maxreaders,
         .last_txn = info.me_last_txnid,
         .oldest_reader_txn = survey.count ? survey.oldest_txn : info.me_last_txnid,
+        .oldest_reader_pid = survey.oldest_pid,
     };
     for (unsigned i = 0; i < kv->table_count; i++) {
         code = mdb_stat(txn->engine, kv->tables[i], &table);
@@ -429,9 +449,12 @@ static int survey_reader(const char *line, void *context)
 {
     ReaderSurvey *survey = context;
     uint64_t txn;
-    if (sscanf(line, "%*d %*x %" SCNu64, &txn) != 1) return 0;
+    long pid;
+    if (sscanf(line, "%ld %*x %" SCNu64, &pid, &txn) != 2) return 0;
     survey->count++;
-    if (txn < survey->oldest_txn) survey->oldest_txn = txn;
+    if (txn >= survey->oldest_txn) return 0;
+    survey->oldest_txn = txn;
+    survey->oldest_pid = pid;
     return 0;
 }
 

@@ -47,7 +47,7 @@ static Error fail(ErrorDetail *detail, const char *what, const char *path)
 
 static void remove_copy(const char *directory)
 {
-    static const char *const NAMES[] = {"data.mdb", "lock.mdb", "tine.lock"};
+    static const char *const NAMES[] = {"data.mdb", "lock.mdb", "lock.pair", "tine.lock"};
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++) {
         (void)unlink(path_in(directory, NAMES[i]).text);
     }

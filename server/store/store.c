@@ -198,7 +198,7 @@ static Error open_kv(Store *store, ErrorDetail *detail)
         .no_sync = store->options.is_ephemeral,
         .read_only = store->options.is_read_only,
         .flush_ms = store->options.is_ephemeral ? 0 : store->options.flush_ms,
-        .owns_directory = true,
+        .owns_directory = !store->options.is_beside,
         .boot_id = store->options.boot_id,
         .seam = store->options.seam,
     };
@@ -278,8 +278,7 @@ static Error store_make_directory(Store *store, ErrorDetail *detail)
         what = "flush the directory above";
     }
     if (is_there) return ERROR_NONE;
-    return error_say(detail, ERROR_IO, "cannot %s %s: %s", what, store->directory,
-                     strerror(errno));
+    return error_say(detail, ERROR_IO, "cannot %s %s: %s", what, store->directory, strerror(errno));
 }
 
 static Error store_open_files(Store *store, ErrorDetail *detail)
@@ -297,7 +296,7 @@ static Error store_open_files(Store *store, ErrorDetail *detail)
                              strerror(errno));
         }
     }
-    Error error = lock_directory(store, detail);
+    Error error = store->options.is_beside ? ERROR_NONE : lock_directory(store, detail);
     if (error) return error;
     bool is_new;
     error = open_format(store, &is_new, detail);

@@ -24,6 +24,7 @@ typedef struct StoreOptions {
     bool is_ephemeral;            // commits are not flushed: for stores that nobody keeps
     unsigned flush_ms;            // not 0: relaxed, commits are flushed after so long (kv/kv.h)
     bool is_read_only;            // the store must be there; write transactions are refused
+    bool is_beside;               // read-only, beside the process that has the store: not locked
     size_t map_bytes;             // 0: sized from the disk
     uint32_t fork_depth_max;      // distinct ancestors that a fork's history may read; 0: no limit
     uint64_t event_count_max;     // 0: EVENT_COUNT_DEFAULT

@@ -1,6 +1,10 @@
 // Handlers: the server itself.
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "descriptor_set.h"
 #include "rpc/engine.h"
@@ -79,6 +83,43 @@ static Error append_limits(Call *call, DescribeResponse *response)
     return error;
 }
 
+// The directory's absolute path in the arena, for a process with another working directory.
+static char *realpath_in(Arena *arena, const char *directory)
+{
+    char *path = realpath(directory, NULL);
+    char *copy = arena_string(arena, slice_of(path ? path : directory));
+    free(path);
+    return copy;
+}
+
+// Nothing, where the store's files have lost their names (--ephemeral).
+static Error describe_direct_reads(Call *call, DescribeResponse *response)
+{
+    const char *directory = store_options(call->txn->store)->directory;
+    char path[PATH_BYTES_MAX + 16];
+    struct stat data, namespace;
+    snprintf(path, sizeof(path), "%s/data.mdb", directory);
+    KvFiles files;
+    kv_files(store_kv(call->txn->store), &files);
+    if (stat(path, &data) != 0 || data.st_ino != files.data || data.st_dev != files.device ||
+        stat("/proc/self/ns/pid", &namespace) != 0) {
+        return ERROR_NONE;
+    }
+    DirectReads *reads = arena_new(&call->arena, DirectReads);
+    if (!reads) return arena_error(&call->arena);
+    tine__v1__direct_reads__init(reads);
+    reads->directory = realpath_in(&call->arena, directory);
+    if (!reads->directory) return arena_error(&call->arena);
+    reads->device = files.device;
+    reads->data_inode = files.data;
+    reads->lock_inode = files.lock;
+    reads->map_bytes = files.map_bytes;
+    reads->pid_namespace = namespace.st_ino;
+    reads->user_id = geteuid();
+    response->direct_reads = reads;
+    return ERROR_NONE;
+}
+
 // Describe: the descriptor set, limits and versions.
 Error handle_describe(Call *call, const DescribeRequest *request, DescribeResponse *response)
 {
@@ -89,7 +130,8 @@ Error handle_describe(Call *call, const DescribeRequest *request, DescribeRespon
     response->api_version = (char *)(uintptr_t)API_VERSION;
     response->format_version = STORE_FORMAT_VERSION;
     response->instance_id = (char *)(uintptr_t)store_instance_id(call->txn->store);
-    return append_limits(call, response);
+    Error error = describe_direct_reads(call, response);
+    return error ? error : append_limits(call, response);
 }
 
 static Error append_tables(Call *call, const KvStats *stats, StatsResponse *response)
@@ -154,6 +196,7 @@ Error handle_stats(Call *call, const StatsRequest *request, StatsResponse *respo
     response->readers_max = stats.readers_max;
     response->last_txn = stats.last_txn;
     response->oldest_reader_txn = stats.oldest_reader_txn;
+    response->oldest_reader_pid = (uint32_t)stats.oldest_reader_pid;
     response->batches = writer.batches;
     response->batched_requests = writer.requests;
     response->batches_rerun = writer.batches_rerun;

@@ -1,0 +1,18 @@
+// Which lock.mdb belongs to which data.mdb.
+//
+// lock.mdb holds more than locks: the number of the last commit, which LMDB believes as long as any
+// process has the file open. A reader of another process may have it open for ever. A data.mdb that
+// is moved in meanwhile (a backup put back by hand) counts its commits otherwise, and the first one
+// would go to the wrong meta page, and be lost. So the owner of the directory notes in lock.pair
+// which files belong together, and where they do not, lock.mdb is made anew. (The inode of a file
+// that somebody still has open is given to no other.)
+
+#pragma once
+
+#include "kv/kv_lmdb.h"
+
+// Before LMDB opens the files: removes a lock.mdb that is of another data.mdb. ERROR_IO.
+MUST_USE Error pair_prepare(const char *directory, ErrorDetail *detail);
+
+// After it did. What cannot be noted costs the next opening a new lock.mdb, no more.
+void pair_note(const char *directory, KvFileId data, KvFileId lock);
