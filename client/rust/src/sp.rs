@@ -1,0 +1,193 @@
+//! SP, the protocol of nanomsg and NNG: hellos and frames. No system calls here.
+
+/// How the bytes travel: frames on tcp have no leading 01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A Unix socket.
+    Ipc,
+    /// TCP.
+    Tcp,
+}
+
+/// What this side of a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// It calls; the other side must be REP.
+    Req,
+    /// It is told; the other side must be PUB.
+    Sub,
+}
+
+pub const HELLO_BYTES: usize = 8;
+
+/// Of a frame on ipc, and the request's id.
+pub const HEADER_BYTES: usize = 13;
+pub const ID_BYTES: usize = 4;
+
+/// The highest bit of an id marks the end of SP's route.
+pub const ID_BIT: u32 = 1 << 31;
+
+/// A reply has at most 16 MiB, and its envelope.
+pub const PAYLOAD_BYTES_MAX: u64 = (16 << 20) + (64 << 10);
+
+const FRAME_TYPE: u8 = 1;
+const INBOX_BYTES: usize = 64 << 10;
+const BODY_STEP_BYTES: usize = 1 << 20;
+
+pub fn hello(of: Protocol) -> [u8; HELLO_BYTES] {
+    let protocol = match of {
+        Protocol::Req => 0x30,
+        Protocol::Sub => 0x21,
+    };
+    [0, b'S', b'P', 0, 0, protocol, 0, 0]
+}
+
+/// Whether the other side's hello is the one that this side must have.
+pub fn hello_check(own: Protocol, got: &[u8; HELLO_BYTES]) -> Result<(), &'static str> {
+    let (protocol, why) = match own {
+        Protocol::Req => (0x31, "what listens there is no REP socket"),
+        Protocol::Sub => (0x20, "what listens there is no PUB socket"),
+    };
+    if *got == [0, b'S', b'P', 0, 0, protocol, 0, 0] {
+        Ok(())
+    } else {
+        Err(why)
+    }
+}
+
+/// Fills the header of a frame whose first [`HEADER_BYTES`] were kept free, and returns where the
+/// frame begins.
+pub fn frame_finish(frame: &mut [u8], id: u32, transport: Transport) -> usize {
+    let length = (frame.len() - HEADER_BYTES + ID_BYTES) as u64;
+    frame[0] = FRAME_TYPE;
+    frame[1..9].copy_from_slice(&length.to_be_bytes());
+    frame[9..13].copy_from_slice(&id.to_be_bytes());
+    match transport {
+        Transport::Ipc => 0,
+        Transport::Tcp => 1,
+    }
+}
+
+/// Takes bytes as they come and gives out whole payloads. Small frames come through the inbox,
+/// several at a time; what is left of a large one goes straight into its own memory.
+#[derive(Debug)]
+pub struct FrameReader {
+    transport: Transport,
+    payload_bytes_min: u64,
+    inbox: Vec<u8>,
+    begin: usize,
+    end: usize,
+    body: Option<Body>,
+}
+
+#[derive(Debug)]
+struct Body {
+    bytes: Vec<u8>,
+    filled: usize,
+    length: usize,
+}
+
+impl FrameReader {
+    pub fn new(transport: Transport, own: Protocol) -> Self {
+        let payload_bytes_min = if own == Protocol::Req {
+            ID_BYTES as u64
+        } else {
+            0
+        };
+        Self {
+            transport,
+            payload_bytes_min,
+            inbox: Vec::new(),
+            begin: 0,
+            end: 0,
+            body: None,
+        }
+    }
+
+    /// Room for the next bytes; never empty. [`took`](Self::took) says how many came.
+    pub fn room(&mut self) -> &mut [u8] {
+        if self.is_direct() {
+            let body = self.body.as_mut().expect("is_direct");
+            let step = (body.length - body.filled).min(BODY_STEP_BYTES);
+            body.bytes.resize(body.filled + step, 0);
+            return &mut body.bytes[body.filled..];
+        }
+        if self.inbox.is_empty() {
+            self.inbox.resize(INBOX_BYTES, 0);
+        }
+        self.inbox.copy_within(self.begin..self.end, 0);
+        self.end -= self.begin;
+        self.begin = 0;
+        &mut self.inbox[self.end..]
+    }
+
+    pub fn took(&mut self, count: usize) {
+        if self.is_direct() {
+            self.body.as_mut().expect("is_direct").filled += count;
+        } else {
+            self.end += count;
+        }
+    }
+
+    /// The next payload; `None`: more bytes are needed. After an error the connection is of no use.
+    pub fn next_payload(&mut self) -> Result<Option<Vec<u8>>, &'static str> {
+        if self.body.is_none() && !self.header_read()? {
+            return Ok(None);
+        }
+        let body = self.body.as_mut().expect("the header was read");
+        let inbox = &self.inbox[self.begin..self.end];
+        let part = &inbox[..inbox.len().min(body.length - body.filled)];
+        if !part.is_empty() {
+            body.bytes.truncate(body.filled);
+            body.bytes.extend_from_slice(part);
+            body.filled += part.len();
+            self.begin += part.len();
+        }
+        if body.filled < body.length {
+            return Ok(None);
+        }
+        let mut body = self.body.take().expect("it is there");
+        body.bytes.truncate(body.length);
+        Ok(Some(body.bytes))
+    }
+
+    /// Whether all that came was given out.
+    pub fn is_empty(&self) -> bool {
+        self.body.is_none() && self.begin == self.end
+    }
+
+    fn is_direct(&self) -> bool {
+        let left = self
+            .body
+            .as_ref()
+            .map_or(0, |body| body.length - body.filled);
+        self.begin == self.end && left > INBOX_BYTES / 2
+    }
+
+    fn header_read(&mut self) -> Result<bool, &'static str> {
+        let bytes = &self.inbox[self.begin..self.end];
+        let type_bytes = usize::from(self.transport == Transport::Ipc);
+        if type_bytes > 0 && bytes.first().is_some_and(|first| *first != FRAME_TYPE) {
+            return Err("it sent a frame that is none of SP");
+        }
+        let Some(length) = bytes.get(type_bytes..type_bytes + 8) else {
+            return Ok(false);
+        };
+        let length = u64::from_be_bytes(length.try_into().expect("eight bytes"));
+        if length < self.payload_bytes_min {
+            return Err("it sent a frame that is none of SP");
+        }
+        if length > PAYLOAD_BYTES_MAX {
+            return Err("it sent a reply that is too long");
+        }
+        self.begin += type_bytes + 8;
+        let length = length as usize;
+        let bytes = Vec::with_capacity(length.min(BODY_STEP_BYTES));
+        self.body = Some(Body {
+            bytes,
+            filled: 0,
+            length,
+        });
+        Ok(true)
+    }
+}

@@ -1,0 +1,428 @@
+//! The channel for tokio. What it must know is in `Link`, `Wire` and `Exchange`; what waits is
+//! here.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use ::tokio::task::spawn_blocking;
+use ::tokio::time::{Sleep, sleep_until, timeout, timeout_at};
+use prost::Message;
+
+use crate::address::Address;
+use crate::blocking::socket::why;
+use crate::cancel::{CancelToken, Listening};
+use crate::exchange::{Exchange, Failure};
+use crate::link::{self, CONNECT_MAX, Link, Step};
+use crate::options::{Method, Options, Request};
+use crate::start;
+use crate::status::Error;
+use crate::tokio::stream::Stream;
+use crate::tokio::until_cancelled;
+use crate::wire::{Seat, Wire};
+
+/// A connection to a daemon, for tasks of one tokio runtime: clones are the same one, and any
+/// number of tasks may call at once. It connects with the first call, and again when the connection
+/// was lost. Dropping a call's future cancels it.
+#[derive(Clone, Debug)]
+pub struct Channel(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    options: Options,
+    address: Address,
+    name: String,
+    link: Mutex<Link<Connection>>,
+    closed: CancelToken,
+}
+
+#[derive(Debug)]
+struct Connection(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    wire: Wire,
+    stream: Stream,
+    /// The slot whose task receives for all, and that whose task empties the outbox.
+    receiver: Option<usize>,
+    sender: Option<usize>,
+}
+
+impl Channel {
+    /// A channel to the daemon at `url`: `ipc://PATH` or `tcp://HOST:PORT`.
+    pub fn connect(url: &str) -> Result<Self, Error> {
+        Self::open(Options::new().url(url))
+    }
+
+    /// A channel with all that [`Options`] can say.
+    pub fn open(options: Options) -> Result<Self, Error> {
+        Ok(Self::at(options.address()?, options))
+    }
+
+    fn at(address: Address, options: Options) -> Self {
+        let name = address.name();
+        let link = Mutex::new(Link::new(name.clone()));
+        let closed = CancelToken::new();
+        Self(Arc::new(Inner {
+            options,
+            address,
+            name,
+            link,
+            closed,
+        }))
+    }
+
+    /// Ends the calls in flight, the watches, and every later call, with `CANCELLED`.
+    pub fn close(&self) {
+        self.0.closed.cancel_because(link::CLOSED);
+        let connection = self.link().close();
+        if let Some(connection) = connection {
+            connection.lock().wire.break_off(link::CLOSED, true);
+        }
+    }
+
+    /// One call. The generated clients have one function for each method, which call this.
+    pub async fn call<Q: Message, R: Message + Default>(
+        &self,
+        method: &Method<Q, R>,
+        request: Request<Q>,
+    ) -> Result<R, Error> {
+        let (mut exchange, message) = Exchange::begin(&self.0.options, method, request);
+        let deadline = exchange.deadline;
+        let cancel = exchange.cancel.clone();
+        let attempts = async {
+            let attempts = self.attempts(&mut exchange, &message);
+            match cancel {
+                Some(cancel) => until_cancelled(&cancel, attempts)
+                    .await
+                    .and_then(|done| done),
+                None => attempts.await,
+            }
+        };
+        let result = match deadline {
+            Some(deadline) => timeout_at(deadline.into(), attempts).await.ok(),
+            None => Some(attempts.await),
+        };
+        result.unwrap_or_else(|| Err(exchange.deadline_exceeded()))
+    }
+
+    async fn attempts<R: Message + Default>(
+        &self,
+        exchange: &mut Exchange,
+        message: &impl Message,
+    ) -> Result<R, Error> {
+        loop {
+            let next = match self.attempt(exchange, message).await {
+                Ok(payload) => match exchange.reply(&payload) {
+                    Err(error) => exchange.again_after_reply(error),
+                    done => return done,
+                },
+                Err(failure) => exchange.again(failure),
+            };
+            // A server that was restarted is there soon.
+            let until = next?;
+            if until > Instant::now() {
+                until_cancelled(&self.0.closed, sleep_until(until.into())).await?;
+            }
+        }
+    }
+
+    /// One of its own, with a connection of its own, that ends with this one.
+    pub(crate) fn sibling(&self, token: Option<String>) -> (Self, Listening) {
+        let Inner {
+            options, address, ..
+        } = &*self.0;
+        let mut options = options.clone();
+        options.token = token.unwrap_or(options.token);
+        let other = Self::at(address.clone(), options);
+        let closing = self.0.closed.pass_on(&other.0.closed);
+        (other, closing)
+    }
+
+    pub(crate) fn closed(&self) -> &CancelToken {
+        &self.0.closed
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.0.address
+    }
+
+    fn link(&self) -> MutexGuard<'_, Link<Connection>> {
+        self.0.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn attempt(
+        &self,
+        exchange: &Exchange,
+        message: &impl Message,
+    ) -> Result<Vec<u8>, Failure> {
+        let frame = exchange.frame(message).map_err(Failure::Final)?;
+        let connection = self.connection(exchange).await?;
+        let mut queued = Queued {
+            connection: &connection,
+            ticket: None,
+        };
+        let slot = poll_fn(|cx| self.poll_seat(&mut queued, cx)).await?;
+        let mut flight = Flight {
+            channel: self,
+            connection: &connection,
+            exchange,
+            slot,
+            is_over: false,
+        };
+        flight.submit(frame);
+        poll_fn(|cx| flight.poll(cx)).await
+    }
+
+    async fn connection(&self, exchange: &Exchange) -> Result<Arc<Connection>, Failure> {
+        let attempts_before = self.link().attempts();
+        loop {
+            match self.step(exchange.patient_until(), attempts_before).await {
+                Step::Use(connection) => return Ok(connection),
+                Step::Unreachable(why) => return Err(Failure::Unreachable(why)),
+                Step::Closed => return Err(Failure::Final(link::closed())),
+                Step::Wait(_) => {}
+                Step::Connect => {
+                    let mut connecting = Connecting {
+                        channel: self,
+                        is_over: false,
+                    };
+                    let dialled = until_cancelled(&self.0.closed, self.dial(exchange));
+                    let dialled = dialled.await.map_err(Failure::Final)?;
+                    let connected = |stream| Arc::new(Connection::new(stream));
+                    connecting.is_over = true;
+                    self.link().connected(dialled.map(connected).map_err(Some));
+                }
+            }
+        }
+    }
+
+    /// What to do next, but to wait.
+    async fn step(&self, patient_until: Option<Instant>, before: u64) -> Step<Connection> {
+        let mut sleep: Option<Pin<Box<Sleep>>> = None;
+        poll_fn(|cx| {
+            loop {
+                let now = Instant::now();
+                match self.link().step(now, patient_until, before, cx.waker()) {
+                    Step::Wait(None) => return Poll::Pending,
+                    Step::Wait(Some(until)) => {
+                        let sleep = sleep.insert(Box::pin(sleep_until(until.into())));
+                        ready!(sleep.as_mut().poll(cx));
+                    }
+                    step => return Poll::Ready(step),
+                }
+            }
+        })
+        .await
+    }
+
+    async fn dial(&self, exchange: &Exchange) -> Result<Stream, String> {
+        let Inner {
+            options, address, ..
+        } = &*self.0;
+        let dial = || async {
+            let dialled = timeout(CONNECT_MAX, Stream::dial(address)).await;
+            dialled.unwrap_or_else(|_| Err("it accepted, but did not say hello".into()))
+        };
+        match (address, dial().await) {
+            (Address::Ipc(path), Err(_)) if options.start && !start::is_listening(path) => {
+                let (path, deadline) = (path.clone(), exchange.deadline);
+                let started = spawn_blocking(move || start::start(&path, deadline)).await;
+                started.map_err(|error| error.to_string())??;
+                dial().await
+            }
+            (_, dialled) => dialled,
+        }
+    }
+
+    fn poll_seat(
+        &self,
+        queued: &mut Queued<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<usize, Failure>> {
+        let mut state = queued.connection.lock();
+        loop {
+            if let Some(broken) = &state.wire.broken {
+                return Poll::Ready(Err(Failure::of(broken, &self.0.name, false)));
+            }
+            match state.wire.seat(&mut queued.ticket, cx.waker()) {
+                Seat::Taken(slot) => return Poll::Ready(Ok(slot)),
+                Seat::Wait => return Poll::Pending,
+                Seat::AllAbandoned => {
+                    let why = "it answered none of its calls in time";
+                    self.broke(queued.connection, &mut state, why);
+                }
+            }
+        }
+    }
+
+    fn broke(&self, connection: &Arc<Connection>, state: &mut State, why: &str) {
+        if state.wire.break_off(why, false) {
+            self.link().lost(connection, state.wire.has_replied, why);
+        }
+    }
+}
+
+impl Connection {
+    fn new(stream: Stream) -> Self {
+        let wire = Wire::new(stream.transport(), link::random_u32());
+        Self(Mutex::new(State {
+            wire,
+            stream,
+            receiver: None,
+            sender: None,
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The attempt to connect; dropped before its end it lets another caller try.
+struct Connecting<'a> {
+    channel: &'a Channel,
+    is_over: bool,
+}
+
+impl Drop for Connecting<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.channel.link().connected(Err(None));
+        }
+    }
+}
+
+/// A place in the queue for a slot.
+struct Queued<'a> {
+    connection: &'a Arc<Connection>,
+    ticket: Option<u64>,
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.connection.lock().wire.seat_leave(ticket);
+        }
+    }
+}
+
+/// One attempt of a call on its connection; dropped, the call is given up.
+struct Flight<'a> {
+    channel: &'a Channel,
+    connection: &'a Arc<Connection>,
+    exchange: &'a Exchange,
+    slot: usize,
+    is_over: bool,
+}
+
+impl Flight<'_> {
+    fn submit(&self, frame: Vec<u8>) {
+        let mut state = self.connection.lock();
+        if state.wire.is_idle() && state.stream.is_stale() {
+            self.channel
+                .broke(self.connection, &mut state, "it hung up");
+        }
+        if state.wire.broken.is_none() {
+            state.wire.submit(self.slot, frame);
+        }
+    }
+
+    /// Sends for all, receives for all, or waits for another who does.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, Failure>> {
+        let mut state = self.connection.lock();
+        state.wire.park(self.slot, cx.waker());
+        loop {
+            if let Some(reply) = state.wire.reply_take(self.slot) {
+                state.leave(self.slot);
+                self.is_over = true;
+                return Poll::Ready(Ok(reply));
+            }
+            let was_sent = state.wire.was_sent(self.slot);
+            if was_sent {
+                self.exchange.note_sent();
+            }
+            if let Some(broken) = &state.wire.broken {
+                // It gives up its slot when it is dropped.
+                return Poll::Ready(Err(Failure::of(broken, &self.channel.0.name, was_sent)));
+            }
+            let moved = match state.poll_send(cx, self.slot) {
+                Poll::Pending => state.poll_receive(cx, self.slot),
+                moved => moved,
+            };
+            match moved {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(why)) => self.channel.broke(self.connection, &mut state, &why),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let mut state = self.connection.lock();
+            if state.wire.was_sent(self.slot) {
+                self.exchange.note_sent();
+            }
+            state.wire.give_up(self.slot);
+            state.leave(self.slot);
+        }
+    }
+}
+
+impl State {
+    /// Pending: there is nothing to send, no room for it, or another one sends.
+    fn poll_send(&mut self, cx: &mut Context<'_>, slot: usize) -> Poll<Result<(), String>> {
+        let Some(bytes) = self.wire.outgoing() else {
+            return Poll::Pending;
+        };
+        if self.sender.is_some_and(|sender| sender != slot) {
+            return Poll::Pending;
+        }
+        self.sender = Some(slot);
+        let sent = ready!(self.stream.poll_send(cx, bytes));
+        let count = sent.map_err(|error| why(&error))?;
+        self.wire.sent(count);
+        if self.wire.outgoing().is_none() {
+            self.sender = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Pending: nothing came, or another one receives.
+    fn poll_receive(&mut self, cx: &mut Context<'_>, slot: usize) -> Poll<Result<(), String>> {
+        if self.receiver.is_some_and(|receiver| receiver != slot) {
+            return Poll::Pending;
+        }
+        let Some(mut reader) = self.wire.reader.take() else {
+            return Poll::Pending;
+        };
+        self.receiver = Some(slot);
+        let received = self
+            .stream
+            .poll_receive(cx, reader.room())
+            .map(|received| match received {
+                Ok(0) => Err("it hung up".to_owned()),
+                Ok(count) => {
+                    reader.took(count);
+                    self.wire.deliver(&mut reader).map_err(str::to_owned)
+                }
+                Err(error) => Err(why(&error)),
+            });
+        self.wire.reader = Some(reader);
+        received
+    }
+
+    /// The task of a slot leaves: what it did for all, another one must go on with.
+    fn leave(&mut self, slot: usize) {
+        self.receiver.take_if(|receiver| *receiver == slot);
+        self.sender.take_if(|sender| *sender == slot);
+        if self.receiver.is_none() || self.sender.is_none() && self.wire.outgoing().is_some() {
+            self.wire.hand_over();
+        }
+    }
+}

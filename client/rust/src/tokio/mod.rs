@@ -1,0 +1,32 @@
+//! The client for tokio. Dropping a call's future cancels it, dropping a [`Watch`] ends it.
+
+mod channel;
+mod feed;
+mod stream;
+mod watch;
+
+pub use channel::Channel;
+pub use watch::Watch;
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+
+use crate::cancel::CancelToken;
+use crate::status::Error;
+
+/// The result of `future`, or why the token was cancelled before there was one.
+async fn until_cancelled<T>(
+    token: &CancelToken,
+    future: impl Future<Output = T>,
+) -> Result<T, Error> {
+    let mut future = pin!(future);
+    let mut listening = None;
+    poll_fn(|cx| {
+        if let Some(why) = token.why() {
+            return std::task::Poll::Ready(Err(Error::cancelled(why)));
+        }
+        listening.replace(token.listen(cx.waker()));
+        future.as_mut().poll(cx).map(Ok)
+    })
+    .await
+}

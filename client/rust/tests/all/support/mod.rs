@@ -1,0 +1,283 @@
+//! Real daemons, and hostile ones, in directories of their own.
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tine_client::v1::{self, StoreServiceClient};
+use tine_client::{Channel, Options};
+
+/// Waits that should never be used up.
+pub const LONG: Duration = Duration::from_secs(60);
+
+pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// The release build of the C side.
+pub fn build_directory() -> PathBuf {
+    std::env::var_os("TINE_BUILD").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/release"),
+        PathBuf::from,
+    )
+}
+
+pub struct Directory(PathBuf);
+
+impl Directory {
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("tine-rs-{}-{count}", std::process::id()));
+        std::fs::create_dir(&path).expect("a new directory");
+        Self(path)
+    }
+
+    /// A token file, which only its owner may read.
+    pub fn token_file(&self, token: &str) -> String {
+        let path = self.path("token");
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .unwrap();
+        writeln!(file, "{token}").unwrap();
+        path.display().to_string()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub struct Daemon {
+    child: Option<Child>,
+    arguments: Vec<String>,
+    pub directory: Directory,
+}
+
+impl Daemon {
+    /// With a store in memory.
+    pub fn ephemeral() -> Self {
+        Self::with(&["--ephemeral"])
+    }
+
+    /// With a store that outlives it.
+    pub fn durable() -> Self {
+        Self::with(&[])
+    }
+
+    pub fn with(arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let mut daemon = Self {
+            child: None,
+            arguments,
+            directory: Directory::new(),
+        };
+        daemon.start();
+        daemon
+    }
+
+    pub fn url(&self) -> String {
+        format!("ipc://{}", self.socket().display())
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path("tine.sock")
+    }
+
+    pub fn client(&self) -> StoreServiceClient {
+        self.client_with(Options::new())
+    }
+
+    pub fn client_with(&self, options: Options) -> StoreServiceClient {
+        let channel = Channel::open(options.url(self.url())).expect("a good URL");
+        StoreServiceClient::new(channel)
+    }
+
+    /// Returns when it says that it is ready.
+    pub fn start(&mut self) {
+        let notify_path = self.directory.path("notify");
+        let _ = std::fs::remove_file(&notify_path);
+        let notify = UnixDatagram::bind(&notify_path).expect("a datagram socket");
+        notify
+            .set_read_timeout(Some(Duration::from_millis(20)))
+            .expect("a timeout");
+        let mut command = Command::new(build_directory().join("server/tined"));
+        command.arg("--socket").arg(self.socket());
+        command.arg("--log-file").arg(self.directory.path("log"));
+        if !self
+            .arguments
+            .iter()
+            .any(|argument| argument == "--ephemeral")
+        {
+            command.arg("--data").arg(self.directory.path("store"));
+        }
+        command
+            .args(&self.arguments)
+            .env("NOTIFY_SOCKET", &notify_path)
+            .stdin(Stdio::null());
+        let mut child = command.spawn().expect("tined of the release build");
+        let until = Instant::now() + LONG;
+        loop {
+            let mut said = [0; 64];
+            match notify.recv(&mut said) {
+                Ok(count) if said[..count].starts_with(b"READY=1") => break,
+                Ok(_) | Err(_) => {}
+            }
+            let ended = child.try_wait().expect("a child");
+            assert!(ended.is_none(), "tined ended: {ended:?}");
+            assert!(Instant::now() < until, "tined is not ready");
+        }
+        self.child = Some(child);
+    }
+
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    pub fn process(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(self.child.as_ref().expect("it runs"))
+    }
+
+    /// SIGSTOP: it keeps its sockets and does nothing.
+    pub fn pause(&self) {
+        use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+        kill_process(self.process(), Signal::STOP).unwrap();
+        waitpid(Some(self.process()), WaitOptions::UNTRACED).unwrap(); // it has stopped
+    }
+
+    pub fn go_on(&self) {
+        rustix::process::kill_process(self.process(), rustix::process::Signal::CONT).unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Ends the tined that a socket's lock names.
+pub fn stop_by_lock(lock: &Path) {
+    let text = std::fs::read_to_string(lock).expect("the lock of a tined that was started");
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    let pid = rustix::process::Pid::from_raw(digits.parse().unwrap()).unwrap();
+    let ended = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let mut wanted = [rustix::event::PollFd::new(
+        &ended,
+        rustix::event::PollFlags::IN,
+    )];
+    let limit = rustix::event::Timespec {
+        tv_sec: 60,
+        tv_nsec: 0,
+    };
+    assert_eq!(
+        rustix::event::poll(&mut wanted, Some(&limit)),
+        Ok(1),
+        "it does not end"
+    );
+}
+
+pub fn model() -> Option<v1::ModelRef> {
+    Some(v1::ModelRef {
+        provider: "anthropic".into(),
+        name: "claude-sonnet-4".into(),
+    })
+}
+
+pub fn new_session() -> v1::CreateSessionRequest {
+    let session = v1::NewSession {
+        project_dir: "/p".into(),
+        model: model(),
+        ..Default::default()
+    };
+    v1::CreateSessionRequest {
+        session: Some(session),
+        ..Default::default()
+    }
+}
+
+pub fn create_session(client: &StoreServiceClient) -> String {
+    client
+        .create_session(new_session())
+        .expect("a session")
+        .session
+        .expect("it")
+        .id
+}
+
+pub fn get_session(id: &str) -> v1::GetSessionRequest {
+    v1::GetSessionRequest {
+        session_id: id.into(),
+    }
+}
+
+pub fn text(text: &str) -> v1::Part {
+    let text = v1::Text {
+        text: text.into(),
+        ..Default::default()
+    };
+    v1::Part {
+        kind: Some(v1::part::Kind::Text(text)),
+        ..Default::default()
+    }
+}
+
+pub fn user_message(session_id: &str, content: &str) -> v1::AppendMessageRequest {
+    let message = v1::NewMessage {
+        kind: v1::MessageKind::Conversation.into(),
+        role: v1::Role::User.into(),
+        parts: vec![text(content)],
+        ..Default::default()
+    };
+    v1::AppendMessageRequest {
+        session_id: session_id.into(),
+        message: Some(message),
+        ..Default::default()
+    }
+}
+
+pub fn text_of(message: &v1::Message) -> &str {
+    match &message.parts[0].kind {
+        Some(v1::part::Kind::Text(text)) => &text.text,
+        other => panic!("no text: {other:?}"),
+    }
+}
+
+/// All texts of a session's history.
+pub fn texts(client: &StoreServiceClient, session_id: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let request = v1::MessagesForSessionRequest {
+            session_id: session_id.into(),
+            cursor,
+            ..Default::default()
+        };
+        let page = client.messages_for_session(request).expect("a page");
+        found.extend(
+            page.messages
+                .iter()
+                .map(|message| text_of(message).to_owned()),
+        );
+        cursor = page.next_cursor;
+        if cursor.is_empty() {
+            return found;
+        }
+    }
+}
