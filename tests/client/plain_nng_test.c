@@ -4,9 +4,12 @@
 #include <nng/nng.h>
 #include <nng/protocol/pubsub0/sub.h>
 #include <nng/protocol/reqrep0/req.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "harness.h"
@@ -36,6 +39,8 @@ static ProtobufCBinaryData packed(const ProtobufCMessage *message)
     return (ProtobufCBinaryData){.len = size, .data = bytes};
 }
 
+static const char *operation_id = ""; // of the next calls
+
 // Request in, Response out.
 static Tine__V1__Response *call(nng_socket socket, const char *method, const char *token,
                                 const ProtobufCMessage *message)
@@ -44,6 +49,7 @@ static Tine__V1__Response *call(nng_socket socket, const char *method, const cha
     snprintf(path, sizeof(path), "%s%s", SERVICE, method);
     Tine__V1__Request request = TINE__V1__REQUEST__INIT;
     request.method = path;
+    request.operation_id = (char *)(uintptr_t)operation_id;
     if (token) request.token = (char *)(uintptr_t)token;
     request.body = packed(message);
     ProtobufCBinaryData bytes = packed(&request.base);
@@ -79,10 +85,10 @@ typedef struct SessionId {
 static SessionId session_make(nng_socket socket, const char *token)
 {
     Tine__V1__ModelRef model = TINE__V1__MODEL_REF__INIT;
-    model.provider = (char *)(uintptr_t)"anthropic";
-    model.name = (char *)(uintptr_t)"claude";
+    model.provider = (char *)(uintptr_t) "anthropic";
+    model.name = (char *)(uintptr_t) "claude";
     Tine__V1__NewSession session = TINE__V1__NEW_SESSION__INIT;
-    session.project_dir = (char *)(uintptr_t)"/project";
+    session.project_dir = (char *)(uintptr_t) "/project";
     session.model = &model;
     Tine__V1__CreateSessionRequest create = TINE__V1__CREATE_SESSION_REQUEST__INIT;
     create.session = &session;
@@ -124,7 +130,7 @@ static void work_through(const char *url, const char *token)
     CHECK_EQ(((Tine__V1__GetSessionResponse *)got)->session->message_count, 2);
     protobuf_c_message_free_unpacked(got, NULL);
 
-    get.session_id = (char *)(uintptr_t)"00000000000000000000000001";
+    get.session_id = (char *)(uintptr_t) "00000000000000000000000001";
     Tine__V1__Response *response = call(socket, "GetSession", token, &get.base);
     CHECK(response->status != NULL);
     CHECK_EQ(response->status->code, STATUS_NOT_FOUND);
@@ -142,6 +148,59 @@ TEST(a_plain_req_socket_is_served_on_ipc_and_on_tcp)
     tined_stop(&tined);
 }
 
+// Loses what passes between a client and the daemon (tests/wire/programs/proxy.c). Ends with the
+// test.
+static void proxy_start(const Tined *tined, const char *mode, char url[320])
+{
+    char path[300];
+    int ready[2];
+    snprintf(path, sizeof(path), "%s/%s", test_dir(), mode);
+    snprintf(url, 320, "ipc://%s", path);
+    CHECK_EQ(pipe(ready), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ready[1], STDOUT_FILENO);
+        const char *to = tined->url + strlen("ipc://");
+        execl(WIRE_PROXY, WIRE_PROXY, "--socket", path, "--to", to, "--mode", mode, "--count", "2",
+              NULL);
+        _exit(127);
+    }
+    close(ready[1]);
+    char word[8];
+    CHECK(read(ready[0], word, sizeof(word)) > 0);
+    close(ready[0]);
+}
+
+TEST(what_plain_req_sockets_send_again_is_done_once)
+{
+    static const char *const MODES[] = {"drop-reply", "cut-reply", "cut-request"};
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    nng_socket direct = req_open(tined.url);
+    SessionId session = session_make(direct, NULL);
+    for (size_t i = 0; i < sizeof(MODES) / sizeof(*MODES); i++) {
+        char url[320];
+        proxy_start(&tined, MODES[i], url);
+        nng_socket socket = req_open(url);
+        // When a connection ends it sends again at once; when a reply is lost, after this time.
+        CHECK_EQ(nng_socket_set_ms(socket, NNG_OPT_REQ_RESENDTIME, 100), 0);
+        operation_id = MODES[i];
+        append(socket, NULL, session.text);
+        operation_id = "";
+        nng_close(socket);
+    }
+    Tine__V1__GetSessionRequest get = TINE__V1__GET_SESSION_REQUEST__INIT;
+    get.session_id = session.text;
+    ProtobufCMessage *got;
+    call_ok(direct, "GetSession", NULL, &get.base, &tine__v1__get_session_response__descriptor,
+            &got);
+    CHECK_EQ(((Tine__V1__GetSessionResponse *)got)->session->message_count, 3);
+    protobuf_c_message_free_unpacked(got, NULL);
+    nng_close(direct);
+}
+
 // The next message: its topic, and its Event, which is the caller's.
 static Tine__V1__Event *event_next(nng_socket socket, char topic[128])
 {
@@ -151,8 +210,8 @@ static Tine__V1__Event *event_next(nng_socket socket, char topic[128])
     size_t topic_size = strnlen(message, size);
     CHECK(topic_size < size && topic_size < 128);
     memcpy(topic, message, topic_size + 1);
-    Tine__V1__Event *event = tine__v1__event__unpack(NULL, size - topic_size - 1,
-                                                     (uint8_t *)message + topic_size + 1);
+    Tine__V1__Event *event =
+        tine__v1__event__unpack(NULL, size - topic_size - 1, (uint8_t *)message + topic_size + 1);
     CHECK(event != NULL);
     nng_free(message, size);
     return event;
