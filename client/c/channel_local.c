@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/process.h"
 #include "feed_local.h"
 
@@ -92,9 +94,54 @@ static int local_open(const StoreOptions *store, TineStatus *status, Channel **o
     return STATUS_OK;
 }
 
-int channel_local_open(const char *directory, TineStatus *status, Channel **out_channel)
+static void text_freep(char **text)
 {
-    return local_open(&(StoreOptions){.directory = directory}, status, out_channel);
+    free(*text);
+}
+
+static int refuse(TineStatus *status, const char *what)
+{
+    char message[sizeof(status->message)];
+    snprintf(message, sizeof(message),
+             "the embedded store's option '%s' is none of durability=sync, durability=relaxed and "
+             "flush_ms=1 to %d",
+             what, FLUSH_MS_MAX);
+    return status_set(status, STATUS_INVALID_ARGUMENT, "INVALID_ARGUMENT", message);
+}
+
+// Takes the options apart, which `text` is written over for.
+static int options_read(char *text, TineStatus *status, StoreOptions *out)
+{
+    bool is_relaxed = false;
+    unsigned flush_ms = FLUSH_MS_DEFAULT;
+    char *rest = text;
+    for (char *option; (option = strsep(&rest, "&"));) {
+        char *end = option;
+        unsigned long number = 0;
+        if (strncmp(option, "flush_ms=", 9) == 0) number = strtoul(option + 9, &end, 10);
+        if (strcmp(option, "durability=relaxed") == 0) {
+            is_relaxed = true;
+        } else if (strcmp(option, "durability=sync") == 0) {
+            is_relaxed = false;
+        } else if (*end == '\0' && number >= 1 && number <= FLUSH_MS_MAX) {
+            flush_ms = (unsigned)number;
+        } else {
+            return refuse(status, option);
+        }
+    }
+    out->flush_ms = is_relaxed ? flush_ms : 0;
+    return STATUS_OK;
+}
+
+int channel_local_open(const char *place, TineStatus *status, Channel **out_channel)
+{
+    CLEANUP(text_freep) char *copy = strdup(place);
+    if (!copy) return status_out_of_memory(status);
+    StoreOptions options = {.directory = copy};
+    char *mark = strrchr(copy, '?');
+    if (mark) *mark = '\0';
+    int code = mark ? options_read(mark + 1, status, &options) : STATUS_OK;
+    return code ? code : local_open(&options, status, out_channel);
 }
 
 static bool has_room(const char *directory)

@@ -15,6 +15,7 @@ enum {
     TIMEOUT_MS = 3,
     TRACEPARENT = 4,
     TOKEN = 5,
+    SYNC = 6,
     BODY = 15,
 
     STATUS = 1,
@@ -46,6 +47,7 @@ Error envelope_write(Buffer *out, const Envelope *envelope, size_t body_bytes)
     }
     if (!error) error = text_write(out, TRACEPARENT, envelope->traceparent);
     if (!error) error = text_write(out, TOKEN, envelope->token);
+    if (!error && envelope->sync) error = wire_append_varint(out, SYNC, 1);
     if (!error && body_bytes > 0) error = wire_append_header(out, BODY, body_bytes);
     return error;
 }

@@ -13,6 +13,7 @@ typedef struct Envelope {
     int64_t timeout_ms;
     const char *traceparent;
     const char *token;
+    bool sync;
 } Envelope;
 
 // Appends all of a Request up to the content of its body, of which the caller appends

@@ -161,6 +161,7 @@ static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *ou
         .timeout_ms = timeout_left_ms(exchange),
         .traceparent = exchange->options->traceparent,
         .token = tine->token,
+        .sync = exchange->options->sync,
     };
     size_t size = protobuf_c_message_get_packed_size(exchange->request);
     Error error = buffer_reset(out, 0);

@@ -59,6 +59,11 @@ static void print_stats(const StatsResponse *stats)
     print_count("purges pending", stats->purges_pending);
     print_count("oldest event kept", stats->oldest_event_sequence);
     print_count("newest event", stats->newest_event_sequence);
+    if (stats->is_relaxed) {
+        print_count("commits not flushed", stats->unflushed_commits);
+        print_bytes("about so much of it", stats->unflushed_bytes);
+        print_count("the oldest, ms ago", (uint64_t)stats->unflushed_ms);
+    }
     printf("\n%-22s %12s\n", "TABLE", "ROWS");
     for (size_t i = 0; i < stats->n_tables; i++) {
         print_count(stats->tables[i]->name, stats->tables[i]->rows);

@@ -28,6 +28,7 @@ extern const Command command_top;
 extern const Command command_call;
 extern const Command command_describe;
 extern const Command command_stats;
+extern const Command command_sync;
 extern const Command command_metrics;
 extern const Command command_check;
 extern const Command command_backup;
@@ -67,6 +68,7 @@ const Command *const COMMANDS[] = {
     &command_call,
     &command_describe,
     &command_stats,
+    &command_sync,
     &command_metrics,
     &command_check,
     &command_backup,

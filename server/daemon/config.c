@@ -31,6 +31,7 @@ typedef struct Option {
 } Option;
 
 static const char *const LEVELS[] = {"debug", "info", "warning", "error", "off", NULL};
+static const char *const DURABILITIES[] = {"sync", "relaxed", NULL};
 static const char *const FORMATS[] = {"text", "json", NULL};
 
 #define AGE_MS_MAX (UINT64_C(100) * 365 * 24 * 3600 * 1000)
@@ -44,6 +45,10 @@ static const Option OPTIONS[] = {
     {"token-file", TEXT(token_file), "FILE", "what callers over tcp must know; mode 0600"},
     {"ephemeral", OPTION_FLAG, AT(is_ephemeral), 0, 0, NULL, NULL,
      "keep nothing: a store in memory, gone with the process"},
+    {"durability", OPTION_CHOICE, AT(durability), 0, 0, DURABILITIES, "MODE",
+     "sync or relaxed (what was acknowledged is on the disk a little later); sync"},
+    {"flush-every", OPTION_DURATION, AT(flush_ms), 1, FLUSH_MS_MAX, NULL, "TIME",
+     "relaxed: how much later at most; 100ms"},
     {"max-fork-depth", OPTION_NUMBER, AT(fork_depth_max), 0, FORK_DEPTH_OPTION_MAX, NULL, "N",
      "ancestors that a fork may read; 0: no limit"},
     {"events-max", OPTION_NUMBER, AT(event_count_max), 1, INT64_MAX, NULL, "N",
@@ -324,6 +329,7 @@ Error config_read(int argument_count, char **arguments, ErrorDetail *detail, Con
         .event_count_max = EVENT_COUNT_DEFAULT,
         .event_age_ms_max = EVENT_AGE_MS_DEFAULT,
         .operation_age_ms_max = OPERATION_AGE_MS_DEFAULT,
+        .flush_ms = FLUSH_MS_DEFAULT,
         .log_level = LOG_INFO,
         .log_format = LOG_TEXT,
     };

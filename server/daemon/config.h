@@ -14,6 +14,11 @@ typedef enum ConfigAction {
     CONFIG_HELP,
 } ConfigAction;
 
+typedef enum Durability {
+    DURABILITY_SYNC,
+    DURABILITY_RELAXED,
+} Durability;
+
 typedef struct Config {
     ConfigAction action;
     char data[PATH_BYTES_MAX];
@@ -26,6 +31,8 @@ typedef struct Config {
     uint64_t event_count_max;
     int64_t event_age_ms_max, operation_age_ms_max;
     int64_t idle_exit_ms; // 0: never
+    int durability;       // Durability
+    int64_t flush_ms;     // of DURABILITY_RELAXED
     int log_level;        // LogLevel
     int log_format;       // LogFormat
     char log_file[PATH_BYTES_MAX]; // "": standard error

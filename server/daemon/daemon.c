@@ -187,6 +187,8 @@ static Error open_store(Daemon *daemon)
             {
                 .directory = daemon->data,
                 .is_ephemeral = config->is_ephemeral,
+                .flush_ms =
+                    config->durability == DURABILITY_RELAXED ? (unsigned)config->flush_ms : 0,
                 .fork_depth_max = (uint32_t)config->fork_depth_max,
                 .event_count_max = config->event_count_max,
                 .event_age_ms_max = config->event_age_ms_max,

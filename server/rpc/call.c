@@ -19,6 +19,7 @@ void call_reset(Call *call)
     call->message = NULL;
     call->prepared = NULL;
     call->stores_nothing = false;
+    call->wants_sync = false;
     call->txn = NULL;
     call->wait_ms = 0;
     call->wait_after = 0;

@@ -29,6 +29,7 @@ struct Call {
     Slice body;          // likewise
     int64_t deadline_ns; // monotonic; INT64_MAX: none
     int64_t submitted_ns;
+    bool wants_sync;   // it is answered when it is on the disk
     Hash request_hash; // of method and body; for writes with an operation_id
 
     ProtobufCMessage *message; // the decoded request, in the arena

@@ -19,6 +19,7 @@ enum {
     REQUEST_FIELD_OPERATION_ID = 2,
     REQUEST_FIELD_TIMEOUT_MS = 3,
     REQUEST_FIELD_TOKEN = 5,
+    REQUEST_FIELD_SYNC = 6,
     REQUEST_FIELD_BODY = 15,
     RESPONSE_FIELD_STATUS = 1,
     RESPONSE_FIELD_BODY = 15,
@@ -94,6 +95,7 @@ static Error envelope_read(Call *call)
     WireField field;
     while (wire_next(&rest, &field)) {
         if (field.number == REQUEST_FIELD_TIMEOUT_MS) timeout_ms = (int64_t)field.value;
+        if (field.number == REQUEST_FIELD_SYNC) call->wants_sync = field.value != 0;
         if (field.type != WIRE_BYTES) continue;
         if (field.number == REQUEST_FIELD_METHOD) path = field.bytes;
         if (field.number == REQUEST_FIELD_OPERATION_ID) operation_id = field.bytes;

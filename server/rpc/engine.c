@@ -86,6 +86,11 @@ static void read_run(Call *call, bool is_last)
         }
         if (waiting_park(engine->waiting, call)) return;
     }
+    // What it has read is flushed before it is told, on the writer: this thread may not wait.
+    if (!error && call->wants_sync) {
+        error = writer_submit(engine->writer, call);
+        if (!error) return;
+    }
     engine_finish(call, error);
 }
 
@@ -128,6 +133,7 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
         error =
             writer_start(engine->store, engine_finish, engine_committed, engine, &engine->writer);
     }
+    if (!error && options->writes_on_thread) writer_forbid_leaders(engine->writer);
     if (error) {
         engine_close(engine);
         return error;
@@ -163,13 +169,13 @@ void engine_refuse_writes(Engine *engine)
     writer_refuse(engine->writer);
 }
 
-void engine_submit(Engine *engine, Call *call)
+static void submit(Engine *engine, Call *call, bool may_block)
 {
     call->engine = engine;
     call->submitted_ns = clock_monotonic_ns();
     Error error = dispatch_decode(call, engine->decode_budget_bytes);
     if (!error && call->method->is_write) {
-        error = writer_submit(engine->writer, call);
+        error = may_block ? writer_run(engine->writer, call) : writer_submit(engine->writer, call);
         if (!error) return; // it may be done by now: the call is no longer ours
     }
     if (!error && !call->method->is_write) {
@@ -180,6 +186,11 @@ void engine_submit(Engine *engine, Call *call)
         error = ERROR_DEADLINE_EXCEEDED;
     }
     engine_finish(call, error);
+}
+
+void engine_submit(Engine *engine, Call *call)
+{
+    submit(engine, call, /* may_block= */ false);
 }
 
 // One thread that waits for one call.
@@ -203,7 +214,7 @@ void engine_run(Engine *engine, Call *call)
     Waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
     call->context = &waiter;
     call->on_done = waiter_done;
-    engine_submit(engine, call);
+    submit(engine, call, /* may_block= */ true);
     pthread_mutex_lock(&waiter.mutex);
     while (!waiter.is_done)
         pthread_cond_wait(&waiter.done, &waiter.mutex);

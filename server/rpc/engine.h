@@ -16,6 +16,7 @@ typedef struct EngineHooks {
 typedef struct EngineOptions {
     StoreOptions store;
     EngineHooks hooks;
+    bool writes_on_thread;      // all of them on the writer's own: for tests that tell it apart
     size_t decode_budget_bytes; // 0: by each request's size. Tests set it to fail decoding
 } EngineOptions;
 

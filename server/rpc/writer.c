@@ -1,5 +1,10 @@
 // The writer.
 //
+// Who runs a batch has the writer's role, which is one thread's at a time: the writer's own, or
+// that of a caller who would only have slept until it is answered. Two wake-ups cost more than a
+// commit that nobody flushes. A caller takes the role only when nothing is queued and the thread
+// is not gathering company, so calls that come together still share one commit.
+//
 // One rule covers every failure: a handler that fails before its first put changed nothing, and the
 // batch goes on; one that fails after a put, or a transaction that fails, aborts the batch, and its
 // calls are run again one by one, so that one call's failure is never another's. A commit that
@@ -34,23 +39,31 @@ struct Writer {
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t wakes;
     Call *first, *last;
+    bool has_no_leaders;
     bool is_refusing;
     bool is_stopping;
+    bool is_taken; // the role
+    bool has_purges;
     size_t gather_count; // calls of the last batch: how many may come back
     WriterStats stats;
 
-    int64_t last_batch_ns; // the writer's own, as is the next
-    EventList events;      // of the transaction that is open
+    int64_t last_batch_ns;
+
+    // Of whoever has the role.
+    EventList events;   // of the transaction that is open
+    bool purge_stopped; // it failed, and is tried again after the next write
 };
 
 typedef struct Batch {
-    Call *calls[BATCH_REQUESTS_MAX];
-    Error errors[BATCH_REQUESTS_MAX];
+    Call **calls;
+    Error *errors;
     size_t count;
     bool is_closing; // the writer is stopping: what is queued is answered, nothing else is begun
 } Batch;
 
 static void *writer_main(void *context);
+static void run_batch(Writer *writer, Batch *batch);
+static void finish_batch(Writer *writer, Batch *batch);
 
 static struct timespec timespec_of(int64_t ns)
 {
@@ -82,6 +95,11 @@ Error writer_start(Store *store, void (*finish)(Call *call, Error error),
     return ERROR_NONE;
 }
 
+void writer_forbid_leaders(Writer *writer)
+{
+    writer->has_no_leaders = true;
+}
+
 void writer_stop(Writer *writer)
 {
     if (!writer) return;
@@ -111,6 +129,40 @@ void writer_refuse(Writer *writer)
         writer->finish(call, error);
         call = next;
     }
+}
+
+static bool is_idle(const Writer *writer)
+{
+    return !writer->is_taken && !writer->first && writer->gather_count <= 1 &&
+           !writer->has_purges && !writer->is_stopping && !writer->is_refusing;
+}
+
+// Gives the role back, and wakes the thread if there is something for it.
+static void give_role(Writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->is_taken = false;
+    if (writer->first || writer->has_purges || writer->is_stopping) {
+        pthread_cond_signal(&writer->wakes);
+    }
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+Error writer_run(Writer *writer, Call *call)
+{
+    pthread_mutex_lock(&writer->mutex);
+    bool is_leader =
+        !writer->has_no_leaders && is_idle(writer) && call->request.size <= BATCH_BYTES_MAX;
+    if (is_leader) writer->is_taken = true;
+    pthread_mutex_unlock(&writer->mutex);
+    if (!is_leader) return writer_submit(writer, call);
+
+    Error error;
+    Batch batch = {.calls = &call, .errors = &error, .count = 1};
+    run_batch(writer, &batch);
+    give_role(writer);
+    finish_batch(writer, &batch);
+    return ERROR_NONE;
 }
 
 Error writer_submit(Writer *writer, Call *call)
@@ -162,18 +214,25 @@ static void gather_company(Writer *writer)
     }
 }
 
-// Takes what is waiting, up to the bounds of a batch; a large call comes alone. Waits for the first
-// one unless a purge is pending. False: stopping, and nothing is left.
-static bool take_batch(Writer *writer, bool may_wait, Batch *batch)
+// Waits for something to do, and for the role. The mutex is held.
+static void wait_for_work(Writer *writer)
+{
+    while (writer->is_taken || !(writer->first || writer->has_purges || writer->is_stopping)) {
+        pthread_cond_wait(&writer->wakes, &writer->mutex);
+    }
+}
+
+// Takes the role and what is waiting, up to the bounds of a batch; a large call comes alone. There
+// may be none, when purges are pending. False: stopping, and nothing is left.
+static bool take_batch(Writer *writer, Batch *batch)
 {
     batch->count = 0;
     size_t bytes = 0;
     pthread_mutex_lock(&writer->mutex);
     gather_company(writer);
     writer->gather_count = 0;
-    while (may_wait && !writer->first && !writer->is_stopping) {
-        pthread_cond_wait(&writer->wakes, &writer->mutex);
-    }
+    wait_for_work(writer);
+    writer->is_taken = true;
     while (writer->first && batch->count < BATCH_REQUESTS_MAX) {
         Call *call = writer->first;
         if (batch->count > 0 && bytes + call->request.size > BATCH_BYTES_MAX) break;
@@ -224,6 +283,7 @@ static Error run_with_operation(Call *call, Txn *txn)
 static Error run_call(Call *call, Txn *txn, bool *out_is_dirty)
 {
     *out_is_dirty = false;
+    if (!call->method->is_write) return ERROR_NONE; // it has been read, and waits for a flush
     call->detail.text[0] = '\0';
     if (clock_monotonic_ns() > call->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
     size_t writes = kv_write_count(txn->kv), events = txn->events->count;
@@ -254,6 +314,13 @@ static Error commit(Writer *writer, Txn *txn)
     return error;
 }
 
+static void note_purges(Writer *writer, bool has_purges)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->has_purges = has_purges;
+    pthread_mutex_unlock(&writer->mutex);
+}
+
 // Runs the calls [first, first + count) in one transaction. False: nothing of it was stored, and
 // the calls may be run again.
 static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
@@ -265,8 +332,12 @@ static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
         batch->errors[i] = run_call(batch->calls[i], &txn, &is_dirty);
     }
     if (!error && !is_dirty) error = commit(writer, &txn);
+    bool has_purges = txn.notes_purge || writer->purge_stopped;
     txn_abort(&txn);
-    if (!error && !is_dirty) return true;
+    if (!error && !is_dirty) {
+        if (has_purges) note_purges(writer, true);
+        return true;
+    }
     if (error) {
         for (size_t i = first; i < first + count; i++)
             batch->errors[i] = error;
@@ -274,6 +345,29 @@ static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
     return false;
 }
 
+// Ends the calls that do not wait for the disk, then flushes for those that do. A call that has
+// ended is no longer ours.
+static void finish_batch(Writer *writer, Batch *batch)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        Call *call = batch->calls[i];
+        if (!call->wants_sync || batch->errors[i]) {
+            writer->finish(call, batch->errors[i]);
+        } else {
+            batch->calls[left++] = call;
+        }
+    }
+    if (left == 0) return;
+    Error error = store_flush(writer->store);
+    for (size_t i = 0; i < left; i++) {
+        Call *call = batch->calls[i];
+        if (error) error = call_fail(call, error, "it may not be on the disk");
+        writer->finish(call, error);
+    }
+}
+
+// Runs the batch in the role, and answers nobody yet.
 static void run_batch(Writer *writer, Batch *batch)
 {
     int64_t begun_ns = clock_monotonic_ns();
@@ -283,15 +377,11 @@ static void run_batch(Writer *writer, Batch *batch)
         (void)run_in_one(writer, batch, i, 1);
     }
     pthread_mutex_lock(&writer->mutex);
+    writer->last_batch_ns = clock_monotonic_ns() - begun_ns;
     writer->stats.batches++;
     writer->stats.requests += batch->count;
     if (is_rerun) writer->stats.batches_rerun++;
     pthread_mutex_unlock(&writer->mutex);
-    writer->last_batch_ns = clock_monotonic_ns() - begun_ns;
-    for (size_t i = 0; i < batch->count; i++) {
-        Call *call = batch->calls[i];
-        writer->finish(call, batch->errors[i]);
-    }
 }
 
 // Runs one slice of the pending purges, in a transaction of its own. Returns whether more is
@@ -308,6 +398,7 @@ static bool run_purge_slice(Writer *writer)
     if (!error) error = commit(writer, &txn);
     txn_abort(&txn);
     arena_free(&arena);
+    writer->purge_stopped = error != ERROR_NONE;
     if (!error) return is_more;
     // The note stays: the purge goes on after the next write, or at the next start.
     static LogLimit limit;
@@ -322,14 +413,20 @@ static bool run_purge_slice(Writer *writer)
 static void *writer_main(void *context)
 {
     Writer *writer = context;
-    Batch *batch = malloc(sizeof(Batch));
-    if (!batch) abort();          // at start-up, a few kilobytes
-    bool purge_is_pending = true; // one may have been left by the last run
-    while (take_batch(writer, !purge_is_pending, batch)) {
-        if (batch->count > 0) run_batch(writer, batch);
-        bool may_purge = !batch->is_closing && (batch->count > 0 || purge_is_pending);
-        if (may_purge) purge_is_pending = run_purge_slice(writer);
+    Batch batch = {
+        .calls = malloc(BATCH_REQUESTS_MAX * sizeof(Call *)),
+        .errors = malloc(BATCH_REQUESTS_MAX * sizeof(Error)),
+    };
+    if (!batch.calls || !batch.errors) abort(); // at start-up, a few kilobytes
+    note_purges(writer, true);                  // one may have been left by the last run
+    while (take_batch(writer, &batch)) {
+        if (batch.count > 0) run_batch(writer, &batch);
+        finish_batch(writer, &batch);
+        // A slice also follows a batch that noted none: one that failed goes on then.
+        if (!batch.is_closing) note_purges(writer, run_purge_slice(writer));
+        give_role(writer);
     }
-    free(batch);
+    free(batch.calls);
+    free(batch.errors);
     return NULL;
 }

@@ -1,4 +1,4 @@
-// The writer: one thread, one transaction for all that is waiting.
+// The writer: one at a time, one transaction for all that is waiting.
 //
 // While a commit waits for the disk the next batch gathers; a lone call never waits for company.
 // Each reply is packed right after its handler, before the next call runs. Between batches the
@@ -23,6 +23,9 @@ MUST_USE Error writer_start(Store *store, void (*finish)(Call *call, Error error
                                               uint64_t last_event_sequence),
                             Engine *engine, Writer **out);
 
+// Before the first call: writer_run only queues.
+void writer_forbid_leaders(Writer *writer);
+
 // Answers what is queued, then ends the thread. NULL is allowed.
 void writer_stop(Writer *writer);
 
@@ -30,7 +33,12 @@ void writer_stop(Writer *writer);
 // ever.
 void writer_refuse(Writer *writer);
 
-// Queues a decoded and checked write. ERROR_QUEUE_FULL, ERROR_UNAVAILABLE (stopping): not queued.
+// Queues a decoded and checked write, or a read that is done but for a flush. ERROR_QUEUE_FULL,
+// ERROR_UNAVAILABLE (stopping): not queued.
 MUST_USE Error writer_submit(Writer *writer, Call *call);
+
+// The same for a caller that will wait until the call is done: when the writer is idle the call is
+// run on this thread, and is done on return.
+MUST_USE Error writer_run(Writer *writer, Call *call);
 
 void writer_stats(Writer *writer, WriterStats *out);

@@ -24,6 +24,7 @@ typedef struct PurgeNote {
 
 static Error note_put(Txn *txn, Ulid session, const PurgeNote *note)
 {
+    txn->notes_purge = true;
     uint8_t value[NOTE_BYTES];
     bytes_put_u64(value, note->event_sequence);
     value[8] = note->keeps_messages;

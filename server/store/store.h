@@ -75,6 +75,7 @@ typedef struct Txn {
     Slice operation_id;  // of the call being served, for its events
     StoreState state;    // of writes: as it will be committed. Reads ask txn_state
     bool state_is_dirty;
+    bool notes_purge;  // a purge was begun
     EventList *events; // borrowed: its events are listed there in their order. NULL: nowhere
 } Txn;
 

@@ -53,6 +53,7 @@ static const struct {
      "role:string sequence:number session_id:string type:string"},
     {"tine top --json", "health:object sessions:array stats:object"},
     {"tine ping --json", "ready:boolean took_us:number"},
+    {"tine sync --json", "took_us:number"},
     {"tine version --json", "version:string"},
     {"tine version --server --json", "api_version:string format_version:number "
                                      "instance_id:string server_version:string version:string"},

@@ -46,6 +46,7 @@ Day *day_open(Fault *fault)
         .random_seed = 1,
     };
     if (fault) day->options.store.seam = fault_seam(fault);
+    day->options.writes_on_thread = true; // the fault knows the writer by its thread
     start(day);
     return day;
 }

@@ -48,6 +48,7 @@ typedef struct TineCallOptions {
     TineStatus *out_status;   // written whatever the outcome; NULL: not wanted
     bool no_retry;            // UNAVAILABLE at once when the connection breaks or there is none
     ProtobufCAllocator *allocator; // the response is decoded into it; NULL: malloc. See TineArena
+    bool sync; // answered when this, and all before it, is on the disk; for relaxed stores
 } TineCallOptions;
 
 // Flags of TineOpenOptions.
@@ -71,6 +72,10 @@ typedef struct TineOpenOptions {
 //     nng+ipc://PATH            the same as ipc, by libnng
 //     embedded:PATH             a private store in this process; PATH is made if it is missing
 //     embedded::memory:         one that is gone when it is closed
+//
+// Behind the PATH of an embedded store may stand ?durability=relaxed (a commit is on the disk
+// within 100 ms, not when it is acknowledged: docs/durability.md) and &flush_ms=N, for another
+// time than 100; ?durability=sync is the default.
 //
 // A socket is connected to by the first call. If nobody listens that call is UNAVAILABLE at once;
 // with wait_for_server, and once there has been a connection, calls wait for the server. After a

@@ -204,6 +204,12 @@ Error handle_stats(Call *call, const StatsRequest *request, StatsResponse *respo
     response->queued_bytes = writer.queued_bytes;
     response->oldest_event_sequence = state.first_event_sequence;
     response->newest_event_sequence = state.last_event_sequence;
+    KvFlushStats flush;
+    kv_flush_stats(store_kv(call->txn->store), &flush);
+    response->is_relaxed = flush.is_relaxed;
+    response->unflushed_commits = flush.commits;
+    response->unflushed_bytes = flush.bytes;
+    response->unflushed_ms = flush.oldest_ms;
     response->started_at = engine_started_at(call->engine);
     error = append_tables(call, &stats, response);
     return error ? error : append_methods(call, response);

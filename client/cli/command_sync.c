@@ -1,0 +1,40 @@
+// tine sync: waits until all that was acknowledged is on the disk.
+
+#include "base/clock.h"
+#include "cli.h"
+#include "format.h"
+
+static int run(Cli *cli, int argument_count, char **arguments)
+{
+    (void)argument_count;
+    (void)arguments;
+    Tine *tine;
+    int code = cli_connect(cli, &tine);
+    if (code) return code;
+    TineCallOptions options = cli->call;
+    options.sync = true; // of whatever call: its answer waits for all before it
+    HealthRequest request = HEALTH_REQUEST__INIT;
+    CLEANUP(message_freep) HealthResponse *reply = NULL;
+    int64_t begun_ns = clock_monotonic_ns();
+    if (tine_health(tine, &options, &request, &reply)) return cli_fail(cli, &cli->status);
+    int64_t took_us = (clock_monotonic_ns() - begun_ns) / 1000;
+    if (cli->is_json) {
+        printf("{\"took_us\":%lld}\n", (long long)took_us);
+    } else {
+        printf("all that was acknowledged is on the disk, after %s\n",
+               format_duration(took_us).text);
+    }
+    return EXIT_OK;
+}
+
+const Command command_sync = {
+    .name = "sync",
+    .arguments = "",
+    .summary = "waits until all that was acknowledged is on the disk",
+    .details =
+        "A tined with --durability relaxed flushes what it has acknowledged a little later,\n"
+        "and this asks it to do so now. With --durability sync there is nothing to wait\n"
+        "for. `tine stats` says how much is not flushed.",
+    .examples = {"tine sync", "tine append plan 'keep this' && tine sync"},
+    .run = run,
+};
