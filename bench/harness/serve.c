@@ -4,9 +4,17 @@
 
 #include "peers.h"
 
+#if BENCH_HAS_GRPC
+#include "../systems/grpc_store.h"
+#endif
+
 void serve(const char *kind, const char *socket, const char *argument)
 {
     if (strcmp(kind, "raw") == 0) serve_raw_echo(socket);
     if (strcmp(kind, "nng") == 0) serve_nng_echo(socket);
+#if BENCH_HAS_GRPC
+    if (strcmp(kind, "grpc-sqlite") == 0) serve_grpc_sqlite(socket, argument);
+#else
     (void)argument;
+#endif
 }
