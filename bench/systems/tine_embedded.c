@@ -8,7 +8,7 @@ static void *embedded_connect(const Place *place)
 {
     char url[PLACE_BYTES_MAX + 16];
     snprintf(url, sizeof(url), "embedded:%s", place->directory);
-    return tine_store_connect(url);
+    return tine_store_connect(url, 0);
 }
 
 SYSTEM(tine_embedded) = {

@@ -1,14 +1,10 @@
 // tine by RPC: tined in a process of its own, libtine on its Unix socket.
 
-#include <stdio.h>
-
 #include "tine_store.h"
 
 static void *rpc_connect(const Place *place)
 {
-    char url[SOCKET_BYTES_MAX + 8];
-    snprintf(url, sizeof(url), "ipc://%s", place->server.socket);
-    return tine_store_connect(url);
+    return tine_store_connect_ipc(place, 0);
 }
 
 SYSTEM(tine_rpc) = {

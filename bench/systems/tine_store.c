@@ -1,5 +1,6 @@
 // tine's calls. Requests and replies are built and decoded as programs do it, by tine_calls.h and
-// protobuf-c; history_bytes takes the reply as it came.
+// protobuf-c; pages of many records are decoded into an arena. history_bytes takes the reply as it
+// came.
 
 #include "tine_store.h"
 
@@ -8,13 +9,13 @@
 
 #include "base/limits.h"
 #include "channel_local.h"
-#include "client.h"
 #include "tine_calls.h"
 
 typedef struct Client {
     Tine *tine;
-    Engine *engine; // of one that fills; NULL
-    Buffer reply;
+    Engine *engine;   // of one that fills; NULL
+    TineArena *arena; // for what one thread reads
+    TineBytes reply;
 } Client;
 
 static char *text(const char *constant)
@@ -26,23 +27,33 @@ static Client *client_make(void)
 {
     Client *client = calloc(1, sizeof(Client));
     require(client != NULL, "out of memory");
+    client->arena = tine_arena_open();
+    require(client->arena != NULL, "out of memory");
     return client;
 }
 
-void *tine_store_connect(const char *url)
+void *tine_store_connect(const char *url, unsigned flags)
 {
     Client *client = client_make();
     TineStatus status;
-    TineOpenOptions options = {.wait_for_server = true};
+    TineOpenOptions options = {.wait_for_server = true, .flags = flags};
     require(tine_open_with(url, &options, &status, &client->tine) == 0, "%s", status.message);
     return client;
+}
+
+void *tine_store_connect_ipc(const Place *place, unsigned flags)
+{
+    char url[SOCKET_BYTES_MAX + 8];
+    snprintf(url, sizeof(url), "ipc://%s", place->server.socket);
+    return tine_store_connect(url, flags);
 }
 
 void tine_store_disconnect(void *context)
 {
     Client *client = context;
     tine_close(client->tine);
-    buffer_free(&client->reply);
+    tine_arena_close(client->arena);
+    tine_bytes_free(&client->reply);
     free(client);
 }
 
@@ -79,12 +90,25 @@ void tine_store_stop(Place *place)
 
 // A typed call that must succeed.
 #define CALL(name, client, request, out_response)                                                  \
+    CALL_WITH(name, client, NULL, request, out_response)
+
+// The same into an arena: what it leaves is gone when the arena is reset.
+#define CALL_INTO_ARENA(name, client, request, out_response)                                       \
+    CALL_WITH(name, client, tine_arena_allocator(((Client *)(client))->arena), request,            \
+              out_response)
+
+#define CALL_WITH(name, client, memory, request, out_response)                                     \
     do {                                                                                           \
         TineStatus status;                                                                         \
-        TineCallOptions options = {.out_status = &status};                                         \
+        TineCallOptions options = {.out_status = &status, .allocator = memory};                    \
         require(tine_##name(((Client *)(client))->tine, &options, request, out_response) == 0,     \
                 #name ": %s", status.message);                                                     \
     } while (0)
+
+static void arena_release(void *client)
+{
+    tine_arena_reset(((Client *)client)->arena);
+}
 
 static void release(ProtobufCMessage *message)
 {
@@ -259,21 +283,14 @@ void tine_mark_of(void *client, const Id *session, const Id *before)
 // One page of a history, as bytes. Returns its cursor, empty at the end.
 static Slice page_bytes(Client *client, const MessagesForSessionRequest *page, Tally *tally)
 {
-    Buffer request = request_make(METHOD_MESSAGES_FOR_SESSION, &page->base);
     TineStatus status;
-    buffer_free(&client->reply);
-    ChannelCall call = {.request = buffer_slice(&request),
-                        .deadline_ns = INT64_MAX,
-                        .waits_at_first = true,
-                        .connect_until_ns = INT64_MAX,
-                        .response = &client->reply};
-    Channel *channel = client->tine->channel;
-    require(channel->call(channel, &call, &status) == 0, "a history: %s", status.message);
-    buffer_free(&request);
-    WireField body = {.bytes = {NULL, 0}}, field;
-    require(wire_find(buffer_slice(&client->reply), 15, &body), "a history without a body");
-    Slice cursor = {NULL, 0};
-    while (wire_next(&body.bytes, &field)) {
+    TineCallOptions options = {.out_status = &status};
+    require(tine_call_bytes(client->tine, &options, METHODS[METHOD_MESSAGES_FOR_SESSION].path,
+                            &page->base, &client->reply) == 0,
+            "a history: %s", status.message);
+    Slice rest = slice(client->reply.bytes, client->reply.size), cursor = {NULL, 0};
+    WireField field;
+    while (wire_next(&rest, &field)) {
         if (field.number == 1) tally->messages++;
         if (field.number == 2) cursor = field.bytes;
     }
@@ -318,10 +335,10 @@ void tine_history_of(void *client, const Id *session, Tally *out)
         request.page_bytes = PAGE_BYTES_MAX;
         request.cursor = cursor;
         MessagesForSessionResponse *response;
-        CALL(messages_for_session, client, &request, &response);
+        CALL_INTO_ARENA(messages_for_session, client, &request, &response);
         tally_add(out, response->messages, response->n_messages);
         snprintf(cursor, sizeof(cursor), "%s", response->next_cursor);
-        release(&response->base);
+        arena_release(client);
     } while (*cursor);
 }
 
@@ -335,10 +352,10 @@ void tine_window_of(void *client, const Id *session, Tally *out)
         request.page_bytes = PAGE_BYTES_MAX;
         request.cursor = cursor;
         MessagesSinceLatestMarkerResponse *response;
-        CALL(messages_since_latest_marker, client, &request, &response);
+        CALL_INTO_ARENA(messages_since_latest_marker, client, &request, &response);
         tally_add(out, response->messages, response->n_messages);
         snprintf(cursor, sizeof(cursor), "%s", response->next_cursor);
-        release(&response->base);
+        arena_release(client);
     } while (*cursor);
 }
 
@@ -352,10 +369,10 @@ size_t tine_list_of(void *client, size_t limit, const char *query)
         request.cursor = cursor;
         if (query) request.query = text(query);
         ListSessionsResponse *response;
-        CALL(list_sessions, client, &request, &response);
+        CALL_INTO_ARENA(list_sessions, client, &request, &response);
         count += response->n_sessions;
         snprintf(cursor, sizeof(cursor), "%s", response->next_cursor);
-        release(&response->base);
+        arena_release(client);
     } while (count < limit && *cursor);
     return count;
 }

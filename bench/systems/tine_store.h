@@ -4,8 +4,9 @@
 
 #include "system.h"
 
-// A client by libtine. `url` as of tine_open.
-void *tine_store_connect(const char *url);
+// A client by libtine. `url` and `flags` as of tine_open_with.
+void *tine_store_connect(const char *url, unsigned flags);
+void *tine_store_connect_ipc(const Place *place, unsigned flags);
 void tine_store_disconnect(void *client);
 
 // The engine in this process, without waiting for the disk.
