@@ -56,6 +56,11 @@ bench-languages: ## Compare the client of each language with its gRPC
 	@$(MAKE) --no-print-directory build
 	@bench/languages/run
 
+growth: build ## Show that a store's costs stay flat as it grows; GROWTH_MESSAGES=10000000
+	@mkdir -p build/bench
+	@build/release/bench/tine-growth --largest $(or $(GROWTH_MESSAGES),10000000) \
+		--directory build/bench
+
 fuzz: ## Run the fuzzers only; FUZZ_SECONDS=600 makes it longer
 	@TINE_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) scripts/run-tests fuzz
 
