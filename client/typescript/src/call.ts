@@ -2,6 +2,7 @@
 // asked for.
 
 import { Code } from "@connectrpc/connect";
+import { abortIgnore, abortListen } from "./abort.js";
 import { backoffMs, now } from "./backoff.js";
 import {
   type Reply,
@@ -114,7 +115,7 @@ class Call implements Pending {
       this.fail(errorOf(Code.InvalidArgument, "TOO_LONG", message));
       return;
     }
-    signal?.addEventListener("abort", this.#onAbort);
+    abortListen(signal, this.#onAbort);
     this.#deadlineSet();
     if (this.isPatient) this.#patienceSet();
     this.#attempt();
@@ -223,7 +224,7 @@ class Call implements Pending {
     clearTimeout(this.#deadlineTimer);
     clearTimeout(this.#patienceTimer);
     clearTimeout(this.#pauseTimer);
-    this.#request.signal?.removeEventListener("abort", this.#onAbort);
+    abortIgnore(this.#request.signal, this.#onAbort);
     if (error) this.#link.withdraw(this);
     this.#done(body, error);
   }

@@ -1,6 +1,7 @@
 // A subscription to the bus. It is read only while somebody asks: one that is slow is not sent more
 // than the kernel and a short queue hold, and an idle one does not keep the process.
 
+import { abortIgnore, abortListen } from "./abort.js";
 import { Connection } from "./dial.js";
 import { PUB } from "./frame.js";
 
@@ -80,14 +81,14 @@ export class Feed {
     return new Promise((resolve) => {
       const end = (isNews: boolean) => {
         clearTimeout(timer);
-        signal.removeEventListener("abort", onAbort);
+        abortIgnore(signal, onAbort);
         this.#wake = undefined;
         this.#connection.ref(false);
         resolve(isNews);
       };
       const onAbort = () => end(false);
       const timer = setTimeout(end, ms, false);
-      signal.addEventListener("abort", onAbort);
+      abortListen(signal, onAbort);
       this.#wake = end;
       this.#connection.ref(true);
     });

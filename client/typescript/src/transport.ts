@@ -23,6 +23,7 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
+import { abortIgnore, abortListen } from "./abort.js";
 import { type Address, addressOf, defaultUrl, eventsPathOf } from "./address.js";
 import { Calls } from "./call.js";
 import {
@@ -240,11 +241,11 @@ class Channel implements TineTransport {
     const onAbort = () => stop.abort(canceled(signal?.reason));
     const onTime = () => stop.abort(deadlineExceeded(true));
     const timer = timeoutMs === undefined ? undefined : setTimeout(onTime, timeoutMs).unref();
-    signal?.addEventListener("abort", onAbort);
+    abortListen(signal, onAbort);
     this.#watches.add(stop);
     const end = () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
+      abortIgnore(signal, onAbort);
       this.#watches.delete(stop);
       close();
     };

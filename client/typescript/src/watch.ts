@@ -15,6 +15,7 @@
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { abortIgnore, abortListen } from "./abort.js";
 import { now } from "./backoff.js";
 import { canceled, undecodable } from "./errors.js";
 import { Feed } from "./feed.js";
@@ -335,11 +336,11 @@ export class Watch {
     await new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(timer);
-        this.#signal.removeEventListener("abort", end);
+        abortIgnore(this.#signal, end);
         resolve();
       };
       const timer = setTimeout(end, this.#pauseMs);
-      this.#signal.addEventListener("abort", end);
+      abortListen(this.#signal, end);
     });
   }
 }

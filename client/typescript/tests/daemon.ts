@@ -1,6 +1,7 @@
 // A tined for tests, in a directory of its own. It keeps its store, so it can be killed and started
 // again.
 
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -8,9 +9,9 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Client, createClient } from "@connectrpc/connect";
+import { type Client, ConnectError, createClient } from "@connectrpc/connect";
 import { createTransport, type TineTransport, type TransportOptions } from "@tine-store/client";
-import { StoreService } from "@tine-store/client/v1";
+import { Role, StoreService } from "@tine-store/client/v1";
 
 /** The tree, and where its programs were built. */
 export const ROOT = process.env["TINE_ROOT"] ?? join(process.cwd(), "../..");
@@ -20,7 +21,7 @@ export const TINED = join(BUILD, "server/tined");
 export type Tine = Client<typeof StoreService>;
 
 export class Daemon {
-  readonly directory = mkdtempSync(join(tmpdir(), "tine-ts-"));
+  readonly directory = temporary();
   readonly socket = join(this.directory, "tine.sock");
   readonly url = `ipc://${this.socket}`;
   readonly #arguments: string[];
@@ -71,18 +72,14 @@ export class Daemon {
     await end;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
-  }
-
   async stop(): Promise<void> {
     for (const transport of this.#transports) transport.close();
     await this.kill();
-    rmSync(this.directory, { recursive: true, force: true });
   }
 }
 
-function answers(path: string): Promise<boolean> {
+/** Whether a server says hello there. */
+export function answers(path: string): Promise<boolean> {
   return new Promise((done) => {
     const socket = connect({ path }, () => {
       socket.write(Uint8Array.of(0, 0x53, 0x50, 0, 0, 0x30, 0, 0));
@@ -94,6 +91,64 @@ function answers(path: string): Promise<boolean> {
     socket.once("error", () => done(false));
     socket.once("close", () => done(false));
   });
+}
+
+/** A wire_peer: a server that is hostile, or answers as it is asked. */
+export class Peer {
+  readonly socket: string;
+  readonly url: string;
+  readonly #process: ChildProcess;
+
+  private constructor(socket: string, child: ChildProcess) {
+    this.socket = socket;
+    this.url = `ipc://${socket}`;
+    this.#process = child;
+  }
+
+  static async start(mode: string, socket = join(temporary(), "peer.sock")): Promise<Peer> {
+    const program = join(BUILD, "tests/wire_peer");
+    const child = spawn(program, ["--socket", socket, "--mode", mode], {
+      stdio: ["pipe", "pipe", "inherit"], // it ends with its standard input
+    });
+    await once(child.stdout, "data");
+    return new Peer(socket, child);
+  }
+
+  async stop(): Promise<void> {
+    const end = once(this.#process, "exit");
+    this.#process.kill();
+    await end;
+  }
+}
+
+const directories: string[] = [];
+
+/** A directory that is gone when the tests are. */
+export function temporary(): string {
+  const directory = mkdtempSync(join(tmpdir(), "tine-ts-"));
+  directories.push(directory);
+  return directory;
+}
+
+process.on("exit", () => {
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+});
+
+/** The ConnectError that a call ends with. */
+export async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
+  try {
+    await call;
+  } catch (error) {
+    assert.ok(error instanceof ConnectError, String(error));
+    return error;
+  }
+  return assert.fail("the call succeeded");
+}
+
+/** A request to append a user's text. */
+export function appendOf(sessionId: string, text: string) {
+  const part = { kind: { case: "text" as const, value: { text } } };
+  return { sessionId, message: { role: Role.USER, parts: [part] } };
 }
 
 /** Creates a session and returns its id. */

@@ -1,0 +1,31 @@
+// Listening to a caller's signal. One signal may be that of very many calls, and Node warns of a
+// leak at the eleventh listener; so a signal has one listener of ours, for all of them.
+
+const waiting = new WeakMap<AbortSignal, Listeners>();
+
+class Listeners {
+  readonly callbacks = new Set<() => void>();
+
+  readonly onAbort = (): void => {
+    for (const callback of [...this.callbacks]) callback();
+  };
+}
+
+/** Calls `callback` when the signal is aborted, unless `abortIgnore` came first. */
+export function abortListen(signal: AbortSignal | undefined, callback: () => void): void {
+  if (!signal) return;
+  let listeners = waiting.get(signal);
+  if (!listeners) {
+    listeners = new Listeners();
+    waiting.set(signal, listeners);
+  }
+  if (listeners.callbacks.size === 0) signal.addEventListener("abort", listeners.onAbort);
+  listeners.callbacks.add(callback);
+}
+
+export function abortIgnore(signal: AbortSignal | undefined, callback: () => void): void {
+  if (!signal) return;
+  const listeners = waiting.get(signal);
+  if (!listeners?.callbacks.delete(callback) || listeners.callbacks.size > 0) return;
+  signal.removeEventListener("abort", listeners.onAbort);
+}
