@@ -64,10 +64,10 @@ export class Calls {
     });
   }
 
-  /** Calls in flight, and later ones, end CANCELED. */
-  close(): void {
+  /** Calls in flight end with the error, and later ones CANCELED. */
+  close(error = clientClosed()): void {
     this.#isClosed = true;
-    for (const call of [...this.#open]) call.fail(clientClosed());
+    for (const call of [...this.#open]) call.fail(error);
     this.#link.close();
   }
 }

@@ -13,6 +13,7 @@ import { ID_BYTES, prefixBytes, prefixWrite, REP } from "./frame.js";
 
 export const IN_FLIGHT_MAX = 64;
 
+const STUCK_MS_MAX = 1000;
 const ID_BIT = 0x80000000;
 const ID_MASK = 0x7fffffff;
 
@@ -54,6 +55,7 @@ export class Link {
   #failures = 0;
   #connectAfter = 0;
   #why = "";
+  #stuckTimer: NodeJS.Timeout | undefined;
   #connectTimer: NodeJS.Timeout | undefined;
   #willFlush = false;
   #unsent: { pending: Pending; frame: Buffer }[] = [];
@@ -107,6 +109,7 @@ export class Link {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#connectTimer);
+    clearTimeout(this.#stuckTimer);
     this.#connection?.destroy();
     this.#connection = undefined;
     this.#queue.clear();
@@ -124,9 +127,8 @@ export class Link {
     if (!this.#connection) this.#connectWhenDue();
     while (this.#isOpen && this.#connection && !this.#connection.isFull && this.#queue.size > 0) {
       if (this.#inFlight.size >= IN_FLIGHT_MAX) {
-        if (this.#ids.size > 0) break;
-        this.disconnect("it answered none of its calls in time");
-        return;
+        if (this.#ids.size === 0) this.#stuckSet();
+        break;
       }
       for (const pending of this.#queue) {
         this.#queue.delete(pending);
@@ -135,6 +137,15 @@ export class Link {
       }
     }
     this.#hold();
+  }
+
+  // Nobody waits for any of the 64 that the server has. It gets some time to answer one.
+  #stuckSet(): void {
+    this.#stuckTimer ??= setTimeout(() => {
+      this.#stuckTimer = undefined;
+      const isStuck = this.#inFlight.size >= IN_FLIGHT_MAX && this.#ids.size === 0;
+      if (isStuck) this.disconnect("it answered none of its calls in time");
+    }, STUCK_MS_MAX).unref();
   }
 
   #send(connection: Connection, pending: Pending): void {
@@ -229,6 +240,8 @@ export class Link {
   #break(why: string, code: string | undefined): void {
     const broken = [...this.#ids.keys()];
     const wasOpen = this.#isOpen;
+    clearTimeout(this.#stuckTimer);
+    this.#stuckTimer = undefined;
     this.#connection = undefined;
     this.#isOpen = false;
     this.#unsent = [];

@@ -204,9 +204,9 @@ class Channel implements TineTransport {
     if (signal?.aborted) throw canceled(signal.reason);
     const request = await requestOf(method, input);
     const stop = new AbortController();
-    const calls = this.#watchCalls(stop.signal, header);
-    const end = this.#linkEnd(stop, signal, timeoutMs, () => calls.close());
-    const watch = new Watch(calls.host, request, stop.signal);
+    const { host, calls } = this.#watchCalls(stop.signal, header);
+    const end = this.#linkEnd(stop, signal, timeoutMs, calls);
+    const watch = new Watch(host, request, stop.signal);
     try {
       await watch.begin();
     } catch (error) {
@@ -236,7 +236,7 @@ class Channel implements TineTransport {
     stop: AbortController,
     signal: AbortSignal | undefined,
     timeoutMs: number | undefined,
-    close: () => void,
+    calls: Calls,
   ): () => void {
     const onAbort = () => stop.abort(canceled(signal?.reason));
     const onTime = () => stop.abort(deadlineExceeded(true));
@@ -247,7 +247,7 @@ class Channel implements TineTransport {
       clearTimeout(timer);
       abortIgnore(signal, onAbort);
       this.#watches.delete(stop);
-      close();
+      calls.close(stop.signal.aborted ? canceled(stop.signal.reason) : undefined);
     };
     stop.signal.addEventListener("abort", end);
     return end;
@@ -275,7 +275,7 @@ class Channel implements TineTransport {
       connections: () => link.connections,
       disconnect: () => link.disconnect("it is not asked"),
     };
-    return { host, close: () => calls.close() };
+    return { host, calls };
   }
 
   #linkOptions(): LinkOptions {

@@ -1,8 +1,7 @@
 // Calls to a real tined.
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Code, createClient, type Interceptor } from "@connectrpc/connect";
@@ -23,22 +22,10 @@ let tine: Tine;
 let sessionId: string;
 let peer: Peer;
 
-const TOKEN = "a token of one line";
-const tcp = { url: "" };
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
-}
+let tcp: { url: string; token: string };
 
 before(async () => {
-  const tokenFile = join(temporary(), "token");
-  writeFileSync(tokenFile, `${TOKEN}\n`, { mode: 0o600 });
-  tcp.url = `tcp://127.0.0.1:${await freePort()}`;
-  daemon = await Daemon.start("--listen", tcp.url, "--token-file", tokenFile);
+  ({ daemon, ...tcp } = await Daemon.startTcp());
   tine = daemon.client();
   sessionId = await createSession(tine, "first");
   peer = await Peer.start("status");
@@ -233,9 +220,9 @@ test("a closed transport ends its calls, and later ones, CANCELED", async () => 
 });
 
 test("over tcp the token lets in, by option or by header", async () => {
-  await daemon.client({ token: TOKEN }, tcp.url).getSession({ sessionId });
+  await daemon.client({ token: tcp.token }, tcp.url).getSession({ sessionId });
   const bare = daemon.client({}, tcp.url);
-  await bare.getSession({ sessionId }, { headers: { "tine-token": TOKEN } });
+  await bare.getSession({ sessionId }, { headers: { "tine-token": tcp.token } });
   const error = await failureOf(bare.getSession({ sessionId }));
   assert.equal(error.code, Code.Unauthenticated);
 });

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { connect } from "node:net";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -38,9 +38,21 @@ export class Daemon {
     return daemon;
   }
 
+  /** One that listens on tcp, too. */
+  static async startTcp(): Promise<{ daemon: Daemon; url: string; token: string }> {
+    const token = "a token of one line";
+    const tokenFile = join(temporary(), "token");
+    writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
+    const url = `tcp://127.0.0.1:${await freePort()}`;
+    const daemon = await Daemon.start("--listen", url, "--token-file", tokenFile);
+    return { daemon, url, token };
+  }
+
   async start(): Promise<void> {
     const { NOTIFY_SOCKET: _, ...environment } = process.env;
-    const place = ["--data", join(this.directory, "store"), "--socket", this.socket];
+    const place = ["--socket", this.socket];
+    if (!this.#arguments.includes("--ephemeral"))
+      place.push("--data", join(this.directory, "store"));
     const child = spawn(TINED, [...place, "--log-level", "error", ...this.#arguments], {
       stdio: ["ignore", "inherit", "inherit"],
       env: environment,
@@ -76,6 +88,14 @@ export class Daemon {
     for (const transport of this.#transports) transport.close();
     await this.kill();
   }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
 }
 
 /** Whether a server says hello there. */

@@ -21,13 +21,16 @@ export function held(): Held {
   return { sockets, timers };
 }
 
-/** Waits until this process holds what it held before. Closed handles go in a later turn. */
-export async function untilHeld(before: Held): Promise<Held> {
-  let now = held();
-  for (let turn = 0; turn < 10_000 && now.sockets + now.timers > before.sockets + before.timers; ) {
-    await new Promise((done) => setImmediate(done));
-    now = held();
-    turn++;
+const turn = () => new Promise<void>((done) => setImmediate(done));
+
+/** What it holds once nothing has changed for a while: closed handles go in a later turn. */
+export async function settled(): Promise<Held> {
+  let last = held();
+  for (let same = 0; same < 100; same++) {
+    await turn();
+    const now = held();
+    if (now.sockets !== last.sockets || now.timers !== last.timers) same = 0;
+    last = now;
   }
-  return now;
+  return last;
 }
