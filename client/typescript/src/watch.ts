@@ -37,13 +37,20 @@ const START_ATTEMPTS_MAX = 5;
 const FIRST_MESSAGE_MS_MAX = 100; // then a watch begins without it
 const UNSURE_MS_MIN = 5; // between the listings until the first message …
 const UNSURE_MS_MAX = 160; // … twice as long each time
-const SILENCE_MS_MAX = 15_000; // three heartbeats
 const SUBSCRIBE_MS_MIN = 50;
 const SUBSCRIBE_MS_MAX = 30_000;
-const UNASKED_MS_MAX = 60_000;
 const NEVER = 2n ** 64n;
 
 const text = new TextDecoder();
+
+export interface WatchLimits {
+  /** How long a bus may be silent: three heartbeats. */
+  readonly silenceMs: number;
+  /** How long a watch that nobody asks keeps its connections. */
+  readonly unaskedMs: number;
+}
+
+const LIMITS: WatchLimits = { silenceMs: 15_000, unaskedMs: 60_000 };
 
 /** What a watch asks of its connection. */
 export interface WatchHost {
@@ -80,6 +87,7 @@ export class Watch {
   readonly #host: WatchHost;
   readonly #request: WatchEventsRequest;
   readonly #signal: AbortSignal;
+  readonly #limits: WatchLimits;
   readonly #topic: string; // what topics of the session begin with
   #after: bigint; // the sequence of the last event given out or left out
   #instanceId: string;
@@ -96,7 +104,8 @@ export class Watch {
   #subscribeAfter = 0;
   #connections = 0; // that there had been
 
-  constructor(host: WatchHost, request: WatchEventsRequest, signal: AbortSignal) {
+  constructor(host: WatchHost, request: WatchEventsRequest, signal: AbortSignal, limits = LIMITS) {
+    this.#limits = limits;
     this.#host = host;
     this.#request = request;
     this.#signal = signal;
@@ -139,7 +148,7 @@ export class Watch {
     try {
       for (;;) {
         const event = await this.#next();
-        const unasked = setTimeout(() => this.#letGo(), UNASKED_MS_MAX).unref();
+        const unasked = setTimeout(() => this.#letGo(), this.#limits.unaskedMs).unref();
         yield event;
         clearTimeout(unasked);
       }
@@ -205,14 +214,14 @@ export class Watch {
   async #feedTake(feed: Feed): Promise<Uint8Array | undefined> {
     while (this.#feed === feed && !this.#isBehind && !this.#signal.aborted) {
       const isUnsure = !feed.isLive;
-      const left = this.#heardAt + SILENCE_MS_MAX - now();
+      const left = this.#heardAt + this.#limits.silenceMs - now();
       const news = await feed.next(isUnsure ? Math.min(left, this.#unsureMs) : left, this.#signal);
       if (news instanceof Uint8Array) {
         this.#heardAt = now();
         if (!isUnsure) this.#failures = 0; // one message may be all that it ever sends
         const event = this.#messageTake(news);
         if (event) return event;
-      } else if (news === "broken" || now() >= this.#heardAt + SILENCE_MS_MAX) {
+      } else if (news === "broken" || now() >= this.#heardAt + this.#limits.silenceMs) {
         this.#feedDrop();
       } else if (isUnsure) {
         this.#isBehind = true;

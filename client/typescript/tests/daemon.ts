@@ -134,6 +134,10 @@ export class Peer {
     return new Peer(socket, child);
   }
 
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
   async stop(): Promise<void> {
     const end = once(this.#process, "exit");
     this.#process.kill();

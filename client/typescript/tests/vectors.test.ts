@@ -146,3 +146,33 @@ for (const { name, hex, ok, topic, sequence, type, session_id } of vectors.event
     assert.equal(event.sequence, head.sequence);
   });
 }
+
+test("noise never does more than it may", () => {
+  // xorshift32: the same noise each time.
+  let state = 0x9e3779b9;
+  const random = (below: number) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+  const good = vectors.responses.map(({ hex }) => bytesOf(hex));
+  for (let round = 0; round < 10_000; round++) {
+    const bytes = Buffer.from(good[random(good.length)] ?? []);
+    for (let changes = random(4); changes > 0 && bytes.length > 0; changes--) {
+      bytes[random(bytes.length)] = random(256);
+    }
+    try {
+      replyRead(bytes.subarray(0, random(bytes.length + 1)));
+    } catch (error) {
+      assert.equal((error as Error).name, "WireError");
+    }
+    const frame = Buffer.concat([Buffer.from([1, 0, 0, 0, 0, 0, 0, random(3), random(40)]), bytes]);
+    frame[[0, 1, 7, 8][random(4)] ?? 0] = random(3);
+    try {
+      new FrameReader("ipc").take(frame.subarray(0, random(frame.length + 1)), () => {});
+    } catch (error) {
+      assert.equal((error as Error).name, "FrameError");
+    }
+  }
+});
