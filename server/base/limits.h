@@ -95,6 +95,7 @@ enum {
     UNSENT_BYTES_MAX = 512 * 1024 * 1024,       // of all together: past it, who has several
     CLIENT_UNSENT_BYTES_READY = 1024 * 1024,    // past it, its requests wait until it has read
     WAITING_BYTES_MAX = 256 * 1024 * 1024,      // of those, of all clients; more are refused
+    HELLO_WAIT_MS = 10 * 1000,                  // then who has said none is closed
     CONTEXTS_READY = 64,                        // receive at the same time
     CONTEXTS_MAX = 65536,                       // requests in hand, over all connections
     CALLS_KEPT_MAX = 8,                         // with their memory, when nobody needs them

@@ -1,8 +1,10 @@
-// The transport on NNG: a REP socket that listens on ipc and, if asked, on tcp.
+// The listener on NNG: a REP socket on tcp.
 //
 // NNG 1.10.1 and 1.11 bear what is done here: connections closed by the server while requests are
 // pipelined, clients that hang up in the middle of anything. Their like before and after do not
 // (nng.cmake refuses them).
+
+#include "transport/nng_server.h"
 
 #include <nng/nng.h>
 #include <nng/protocol/reqrep0/rep.h>
@@ -14,118 +16,117 @@
 #include "transport/context.h"
 #include "transport/linger.h"
 #include "transport/nng_setup.h"
-#include "transport/transport.h"
 
-struct Transport {
+struct NngServer {
     nng_socket socket;
     bool is_open;
-    nng_listener ipc, tcp;
+    nng_listener listener;
     Clients *clients;   // owned
     Contexts *contexts; // owned
     atomic_bool is_refusing;
 };
 
 static void on_pipe(nng_pipe pipe, nng_pipe_ev event, void *argument);
-static Error listen_on(Transport *transport, const TransportOptions *options, ErrorDetail *detail);
+static Error listen_on(NngServer *server, const NngServerOptions *options, ErrorDetail *detail);
 
-Error transport_start(const TransportOptions *options, ErrorDetail *detail, Transport **out)
+Error nng_server_start(const NngServerOptions *options, ErrorDetail *detail, NngServer **out)
 {
-    Transport *transport = calloc(1, sizeof(Transport));
-    if (!transport) return ERROR_OUT_OF_MEMORY;
+    NngServer *server = calloc(1, sizeof(NngServer));
+    if (!server) return ERROR_OUT_OF_MEMORY;
     nng_setup();
-    Error error = clients_open(options->clients_max ? options->clients_max : CLIENTS_MAX,
-                               &transport->clients);
-    int failed = error ? 0 : nng_rep0_open(&transport->socket);
-    transport->is_open = !error && !failed;
+    Error error = clients_open(options->clients_max, &server->clients);
+    int failed = error ? 0 : nng_rep0_open(&server->socket);
+    server->is_open = !error && !failed;
     if (failed) error = nng_say(detail, "cannot open a socket", failed);
-    if (!error) error = listen_on(transport, options, detail);
+    if (!error) error = listen_on(server, options, detail);
     if (!error) {
         ContextsOptions contexts_options = {
-            .socket = transport->socket,
+            .socket = server->socket,
             .engine = options->engine,
-            .clients = transport->clients,
-            .token = options->tcp_token,
+            .clients = server->clients,
+            .token = options->token,
         };
-        error = contexts_start(&contexts_options, &transport->contexts);
+        error = contexts_start(&contexts_options, &server->contexts);
     }
     if (error) {
-        transport_close(transport);
-        transport_free(transport);
+        nng_server_close(server);
+        nng_server_free(server);
         return error;
     }
-    *out = transport;
+    *out = server;
     return ERROR_NONE;
 }
 
-static Error listen_on(Transport *transport, const TransportOptions *options, ErrorDetail *detail)
+static Error listen_on(NngServer *server, const NngServerOptions *options, ErrorDetail *detail)
 {
     int failed = 0;
     const nng_pipe_ev events[] = {NNG_PIPE_EV_ADD_PRE, NNG_PIPE_EV_REM_POST};
     for (size_t i = 0; !failed && i < 2; i++) {
-        failed = nng_pipe_notify(transport->socket, events[i], on_pipe, transport);
+        failed = nng_pipe_notify(server->socket, events[i], on_pipe, server);
     }
     if (failed) return nng_say(detail, "cannot watch connections", failed);
 
     size_t frame_bytes_max = (size_t)REQUEST_BYTES_MAX + FRAME_EXTRA_BYTES;
-    Error error = nng_listen_ipc(transport->socket, options->socket_path, frame_bytes_max, detail,
-                                 &transport->ipc);
-    if (error || !options->tcp_url) return error;
-
-    failed = nng_listener_create(&transport->tcp, transport->socket, options->tcp_url);
-    if (!failed) failed = nng_listener_set_size(transport->tcp, NNG_OPT_RECVMAXSZ, frame_bytes_max);
-    if (!failed) failed = nng_listener_start(transport->tcp, 0);
-    return failed ? nng_say(detail, options->tcp_url, failed) : ERROR_NONE;
+    failed = nng_listener_create(&server->listener, server->socket, options->url);
+    if (!failed) {
+        failed = nng_listener_set_size(server->listener, NNG_OPT_RECVMAXSZ, frame_bytes_max);
+    }
+    if (!failed) failed = nng_listener_start(server->listener, 0);
+    return failed ? nng_say(detail, options->url, failed) : ERROR_NONE;
 }
 
 // NNG is not called from here but for the pipe that it is about: the socket's locks are held.
 static void on_pipe(nng_pipe pipe, nng_pipe_ev event, void *argument)
 {
-    Transport *transport = argument;
+    NngServer *server = argument;
     uint32_t pipe_id = (uint32_t)nng_pipe_id(pipe);
     if (event == NNG_PIPE_EV_REM_POST) {
-        clients_remove(transport->clients, pipe_id);
+        clients_remove(server->clients, pipe_id);
         return;
     }
-    bool is_local = nng_listener_id(nng_pipe_listener(pipe)) == nng_listener_id(transport->ipc);
-    if (atomic_load(&transport->is_refusing) || (is_local && !nng_peer_is_allowed(pipe)) ||
-        !clients_add(transport->clients, pipe_id, /* needs_token= */ !is_local)) {
+    if (atomic_load(&server->is_refusing) ||
+        !clients_add(server->clients, pipe_id, /* needs_token= */ true)) {
         (void)nng_pipe_close(pipe);
     }
 }
 
-void transport_stop_intake(Transport *transport)
+void nng_server_stop_intake(NngServer *server)
 {
-    atomic_store(&transport->is_refusing, true);
-    contexts_refuse(transport->contexts);
+    atomic_store(&server->is_refusing, true);
+    contexts_refuse(server->contexts);
 }
 
-bool transport_drain(Transport *transport, int64_t until_ns)
+bool nng_server_drain(NngServer *server, int64_t until_ns)
 {
-    return contexts_drain(transport->contexts, until_ns) && linger(transport->clients, until_ns);
+    return contexts_drain(server->contexts, until_ns) && linger(server->clients, until_ns);
 }
 
-void transport_close(Transport *transport)
+void nng_server_close(NngServer *server)
 {
-    if (transport->contexts) contexts_stop(transport->contexts);
-    if (transport->is_open) (void)nng_close(transport->socket);
-    transport->is_open = false;
+    if (server->contexts) contexts_stop(server->contexts);
+    if (server->is_open) (void)nng_close(server->socket);
+    server->is_open = false;
 }
 
-void transport_free(Transport *transport)
+void nng_server_free(NngServer *server)
 {
-    if (!transport) return;
-    contexts_free(transport->contexts);
-    clients_close(transport->clients);
-    free(transport);
+    if (!server) return;
+    contexts_free(server->contexts);
+    clients_close(server->clients);
+    free(server);
 }
 
-void transport_stats(Transport *transport, TransportStats *out)
+size_t nng_server_clients(NngServer *server)
 {
-    out->clients = clients_count(transport->clients);
-    out->requests = contexts_request_count(transport->contexts);
+    return clients_count(server->clients);
 }
 
-void transport_trim(Transport *transport)
+uint64_t nng_server_requests(NngServer *server)
 {
-    contexts_trim(transport->contexts);
+    return contexts_request_count(server->contexts);
+}
+
+void nng_server_trim(NngServer *server)
+{
+    contexts_trim(server->contexts);
 }

@@ -2,14 +2,12 @@
 
 #include "transport/nng_setup.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/socket_path.h"
 
 enum { SOCKET_MODE = 0600 };
 
@@ -31,27 +29,13 @@ Error nng_say(ErrorDetail *detail, const char *what, int failed)
                      what, nng_strerror(failed));
 }
 
-// Left to itself NNG would connect to what lies at the path, to see whether it lives.
-static Error remove_stale(const char *path, ErrorDetail *detail)
-{
-    struct stat found;
-    if (lstat(path, &found) != 0) {
-        if (errno == ENOENT) return ERROR_NONE;
-        return error_say(detail, ERROR_IO, "%s: %s", path, strerror(errno));
-    }
-    if (!S_ISSOCK(found.st_mode)) {
-        return error_say(detail, ERROR_IO, "%s is there and is no socket; take it away", path);
-    }
-    if (unlink(path) != 0) return error_say(detail, ERROR_IO, "%s: %s", path, strerror(errno));
-    return ERROR_NONE;
-}
-
 Error nng_listen_ipc(nng_socket socket, const char *path, size_t frame_bytes_max,
                      ErrorDetail *detail, nng_listener *out)
 {
     char url[NNG_MAXADDRLEN + sizeof("ipc://")];
     snprintf(url, sizeof(url), "ipc://%s", path);
-    Error error = remove_stale(path, detail);
+    // Left to itself NNG would connect to what lies at the path, to see whether it lives.
+    Error error = socket_path_clear(path, detail);
     if (error) return error;
     int failed = nng_listener_create(out, socket, url);
     if (!failed) failed = nng_listener_set_int(*out, NNG_OPT_IPC_PERMISSIONS, SOCKET_MODE);

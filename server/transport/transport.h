@@ -2,7 +2,7 @@
 //
 // It receives a Request, runs it as a call on the engine, and sends the Response when the call's
 // on_done says so. This header is all that the daemon knows of it, so that a listener of another
-// make can serve the same wire. NNG serves it now (nng_server.c).
+// make can serve the same wire: sp_server.c on the Unix socket, NNG on tcp (nng_server.c).
 
 #pragma once
 
