@@ -1,14 +1,10 @@
 // tine in the caller's process: embedded:PATH.
 
-#include <stdio.h>
-
 #include "tine_store.h"
 
 static void *embedded_connect(const Place *place)
 {
-    char url[PLACE_BYTES_MAX + 16];
-    snprintf(url, sizeof(url), "embedded:%s", place->directory);
-    return tine_store_connect(url, 0);
+    return tine_store_connect_embedded(place, "");
 }
 
 SYSTEM(tine_embedded) = {

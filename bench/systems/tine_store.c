@@ -32,7 +32,7 @@ static Client *client_make(void)
     return client;
 }
 
-void *tine_store_connect(const char *url, unsigned flags)
+static void *connect_to(const char *url, unsigned flags)
 {
     Client *client = client_make();
     TineStatus status;
@@ -45,7 +45,14 @@ void *tine_store_connect_ipc(const Place *place, unsigned flags)
 {
     char url[SOCKET_BYTES_MAX + 8];
     snprintf(url, sizeof(url), "ipc://%s", place->server.socket);
-    return tine_store_connect(url, flags);
+    return connect_to(url, flags);
+}
+
+void *tine_store_connect_embedded(const Place *place, const char *options)
+{
+    char url[PLACE_BYTES_MAX + 64];
+    snprintf(url, sizeof(url), "embedded:%s%s", place->directory, options);
+    return connect_to(url, 0);
 }
 
 void tine_store_disconnect(void *context)

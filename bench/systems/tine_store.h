@@ -4,9 +4,10 @@
 
 #include "system.h"
 
-// A client by libtine. `url` and `flags` as of tine_open_with.
-void *tine_store_connect(const char *url, unsigned flags);
+// Clients by libtine. `flags` as of tine_open_with.
 void *tine_store_connect_ipc(const Place *place, unsigned flags);
+// `options` stands behind the path: "" or "?durability=relaxed".
+void *tine_store_connect_embedded(const Place *place, const char *options);
 void tine_store_disconnect(void *client);
 
 // The engine in this process, without waiting for the disk.

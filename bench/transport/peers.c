@@ -16,6 +16,8 @@
 
 #include "tine_calls.h"
 
+enum { ARGUMENTS_MAX = 16 };
+
 static void wait_ms(long ms)
 {
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
@@ -64,13 +66,25 @@ static void call_until_served(const Peer *peer)
 
 void tined_start(Peer *peer, const char *program, const char *store)
 {
+    tined_start_with(peer, program, store, (const char *[]){NULL});
+}
+
+void tined_start_with(Peer *peer, const char *program, const char *store, const char *const *more)
+{
     *peer = (Peer){.pid = 0};
     peer_place(peer);
     snprintf(peer->store, sizeof(peer->store), "%s", store);
     char log[sizeof(peer->store) + 8];
     snprintf(log, sizeof(log), "%s.log", store);
-    const char *arguments[] = {"tined",      "--data", store,         "--socket", peer->socket,
-                               "--log-file", log,      "--idle-exit", "0",        NULL};
+    const char *arguments[ARGUMENTS_MAX + 1] = {
+        "tined", "--data", store, "--socket", peer->socket, "--log-file", log, "--idle-exit", "0"};
+    size_t count = 0;
+    while (arguments[count])
+        count++;
+    for (; *more; more++) {
+        require(count < ARGUMENTS_MAX, "more than %d arguments", ARGUMENTS_MAX);
+        arguments[count++] = *more;
+    }
     peer_spawn(peer, program ? program : TINED, arguments);
     call_until_served(peer);
     require_running(peer, "tined");

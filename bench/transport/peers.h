@@ -21,6 +21,8 @@ typedef struct Peer {
 // Starts tined on the store in `store`, which is made if it is missing, and waits until it
 // answers. `program` is its path; NULL: the one that was built with this benchmark.
 void tined_start(Peer *peer, const char *program, const char *store);
+// The same with more arguments, which end with NULL.
+void tined_start_with(Peer *peer, const char *program, const char *store, const char *const *more);
 
 // Starts `--serve KIND` and waits until its socket is there. `argument` may be "".
 void peer_start(Peer *peer, const char *kind, const char *argument);
