@@ -1,0 +1,111 @@
+package tine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	schemeIPC      = "ipc://"
+	schemeTCP      = "tcp://"
+	schemeEmbedded = "embedded:"
+
+	socketPathBytesMax = 107 // what an address of the kernel holds
+)
+
+// address is what a URL names.
+type address struct {
+	transport transport
+	target    string // a path, or host:port
+	isInTmp   bool   // the default in /tmp, where anybody could listen in tined's place
+}
+
+func (a address) String() string {
+	return a.target
+}
+
+func (a address) network() string {
+	if a.transport == transportTCP {
+		return "tcp"
+	}
+	return "unix"
+}
+
+// events is the path of the bus beside a Unix socket; "" when there is none.
+func (a address) events() string {
+	path := strings.TrimSuffix(a.target, ".sock") + ".events"
+	if a.transport != transportIPC || len(path) > socketPathBytesMax {
+		return ""
+	}
+	return path
+}
+
+// parseURL reads a URL. An empty one is the place where tined listens by itself.
+func parseURL(url string) (address, error) {
+	if url == "" {
+		return defaultAddress()
+	}
+	if path, ok := strings.CutPrefix(url, schemeIPC); ok {
+		return ipcAddress(path)
+	}
+	if target, ok := strings.CutPrefix(url, schemeTCP); ok {
+		host, port, err := net.SplitHostPort(target)
+		if err != nil || host == "" || port == "" {
+			return address{}, fmt.Errorf("tine: %q is not tcp://HOST:PORT", url)
+		}
+		return address{transport: transportTCP, target: target}, nil
+	}
+	if strings.HasPrefix(url, schemeEmbedded) {
+		return address{}, errors.New("tine: a store in the process (embedded:) is for C only; " +
+			"this client calls tined by ipc://PATH or tcp://HOST:PORT")
+	}
+	return address{}, fmt.Errorf("tine: the URL %q is none of ipc://PATH and tcp://HOST:PORT", url)
+}
+
+func ipcAddress(path string) (address, error) {
+	if path == "" || len(path) > socketPathBytesMax || strings.ContainsRune(path, 0) {
+		return address{}, errors.New("tine: the path of a socket has 1 to 107 bytes: ipc://PATH")
+	}
+	return address{transport: transportIPC, target: path}, nil
+}
+
+// defaultAddress is where the command line looks too: $TINE_SOCKET (a path or a URL), tined's
+// place under $XDG_RUNTIME_DIR, or that under /tmp.
+func defaultAddress() (address, error) {
+	if socket := os.Getenv("TINE_SOCKET"); socket != "" {
+		if strings.Contains(socket, "://") || strings.HasPrefix(socket, schemeEmbedded) {
+			return parseURL(socket)
+		}
+		return ipcAddress(socket)
+	}
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtime) {
+		return ipcAddress(filepath.Join(runtime, "tine", "tine.sock"))
+	}
+	a, err := ipcAddress(fmt.Sprintf("/tmp/tine-%d/tine.sock", os.Geteuid()))
+	a.isInTmp = true
+	return a, err
+}
+
+// check refuses a directory in /tmp that others could listen in.
+func (a address) check() error {
+	if !a.isInTmp {
+		return nil
+	}
+	directory := filepath.Dir(a.target)
+	found, err := os.Lstat(directory)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !found.IsDir() || found.Mode().Perm()&0o022 != 0 || !isOwn(found) {
+		return fmt.Errorf("%s belongs to others, or others can write to it; name another socket",
+			directory)
+	}
+	return nil
+}

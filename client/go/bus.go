@@ -1,0 +1,134 @@
+package tine
+
+// The bus: a second Unix socket on which tined tells at once what was committed (docs/wire.md, "The
+// bus"). It may lose; the watch notices and lists.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const subscribeWait = time.Second
+
+var errBusMessage = errors.New("a message of the bus is malformed")
+
+// bus is a subscription to everything.
+type bus struct {
+	socket net.Conn
+	in     inbox
+	isLive bool // a message came, so the server counts this subscriber in
+	forget func() bool
+}
+
+// subscribe connects to the bus. It is closed when the context ends.
+func subscribe(ctx context.Context, path string) (*bus, error) {
+	limited, cancel := context.WithTimeout(ctx, subscribeWait)
+	defer cancel()
+	socket, err := dialSP(limited, "unix", path, protocolSub, protocolPub)
+	if err != nil {
+		return nil, err
+	}
+	b := &bus{socket: socket, in: inbox{transport: transportIPC}}
+	b.forget = context.AfterFunc(ctx, func() { socket.Close() })
+	return b, nil
+}
+
+func (b *bus) close() {
+	b.forget()
+	b.socket.Close()
+}
+
+// next waits for a message, which is lent until the next call. Nil: none came until then.
+func (b *bus) next(until time.Time) ([]byte, error) {
+	isSet := false
+	for {
+		message, _, err := b.in.next()
+		if err != nil || message != nil {
+			b.isLive = b.isLive || message != nil
+			return message, err
+		}
+		if !isSet {
+			isSet = true
+			if err := b.socket.SetReadDeadline(until); err != nil {
+				return nil, err
+			}
+		}
+		count, err := b.socket.Read(b.in.space())
+		b.in.took(count)
+		if count == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, nil
+		}
+		if count == 0 && err != nil {
+			return nil, plainError(err)
+		}
+	}
+}
+
+// busMessage is what a watch must know of a message before it decodes the event.
+type busMessage struct {
+	topic             string
+	sequence          uint64
+	previousOfSession uint64
+	instanceID, kind  string // kind: the event's type
+	event             []byte
+}
+
+const topicHeartbeat = "heartbeat"
+
+// readBusMessage takes a message apart: the topic, a zero byte, the event.
+func readBusMessage(message []byte) (busMessage, error) {
+	topic, event, found := bytes.Cut(message, []byte{0})
+	if !found {
+		return busMessage{}, errBusMessage
+	}
+	out := busMessage{topic: string(topic), event: event}
+	for len(event) > 0 {
+		number, kind, size := protowire.ConsumeTag(event)
+		if size < 0 {
+			return out, errBusMessage
+		}
+		event = event[size:]
+		value, size := event, protowire.ConsumeFieldValue(number, kind, event)
+		if size < 0 {
+			return out, errBusMessage
+		}
+		value, event = value[:size], event[size:]
+		out.take(number, kind, value)
+	}
+	return out, nil
+}
+
+func (m *busMessage) take(number protowire.Number, kind protowire.Type, value []byte) {
+	switch kind {
+	case protowire.VarintType:
+		count, _ := protowire.ConsumeVarint(value)
+		switch number {
+		case 1:
+			m.sequence = count
+		case 2:
+			m.previousOfSession = count
+		}
+	case protowire.BytesType:
+		text, _ := protowire.ConsumeBytes(value)
+		switch number {
+		case 3:
+			m.instanceID = string(text)
+		case 5:
+			m.kind = string(text)
+		}
+	}
+}
+
+func (m *busMessage) isHeartbeat() bool { return m.topic == topicHeartbeat }
+
+// isUnder says whether the message is no heartbeat and its topic begins so.
+func (m *busMessage) isUnder(prefix string) bool {
+	return !m.isHeartbeat() && strings.HasPrefix(m.topic, prefix)
+}

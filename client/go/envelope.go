@@ -1,0 +1,141 @@
+package tine
+
+// The envelope (proto/tine/v1/rpc.proto), by hand, so that a body is written into its frame and
+// read out of it without a copy in between.
+
+import (
+	"errors"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	fieldMethod      protowire.Number = 1
+	fieldOperationID protowire.Number = 2
+	fieldTimeoutMS   protowire.Number = 3
+	fieldTraceparent protowire.Number = 4
+	fieldToken       protowire.Number = 5
+	fieldBody        protowire.Number = 15
+
+	fieldStatus        protowire.Number = 1
+	fieldStatusCode    protowire.Number = 1
+	fieldStatusMessage protowire.Number = 2
+	fieldStatusReason  protowire.Number = 3
+)
+
+var (
+	errRequestTooLong = errors.New("the request is longer than 16 MiB; send it in several")
+	errNoResponse     = errors.New("the reply cannot be decoded")
+)
+
+// requestHead is all of a Request but its body.
+type requestHead struct {
+	method, operationID, traceparent, token string
+	timeoutMS                               int64 // 0: none
+}
+
+func appendText(out []byte, number protowire.Number, text string) []byte {
+	if text == "" {
+		return out
+	}
+	out = protowire.AppendTag(out, number, protowire.BytesType)
+	return protowire.AppendString(out, text)
+}
+
+// appendRequest appends an encoded Request, its body last.
+func appendRequest(out []byte, head *requestHead, body proto.Message) ([]byte, error) {
+	begin := len(out)
+	out = appendText(out, fieldMethod, head.method)
+	out = appendText(out, fieldOperationID, head.operationID)
+	if head.timeoutMS != 0 {
+		out = protowire.AppendTag(out, fieldTimeoutMS, protowire.VarintType)
+		out = protowire.AppendVarint(out, uint64(head.timeoutMS))
+	}
+	out = appendText(out, fieldTraceparent, head.traceparent)
+	out = appendText(out, fieldToken, head.token)
+	size := proto.Size(body)
+	if size > requestBytesMax {
+		return nil, errRequestTooLong
+	}
+	out = protowire.AppendTag(out, fieldBody, protowire.BytesType)
+	out = protowire.AppendVarint(out, uint64(size))
+	if len(out)-begin+size > requestBytesMax {
+		return nil, errRequestTooLong
+	}
+	return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(out, body)
+}
+
+// response is a decoded Response. Its body is lent by the bytes that it was read from.
+type response struct {
+	code            codes.Code
+	message, reason string
+	body            []byte
+}
+
+// readResponse decodes a Response. A status or a body that is there twice is merged, as protobuf
+// has it: what is said last holds, what is not said again stays.
+func readResponse(bytes []byte) (response, error) {
+	var out response
+	if len(bytes) == 0 {
+		return out, errNoResponse // it says nothing, not even that all went well
+	}
+	for len(bytes) > 0 {
+		number, kind, size := protowire.ConsumeTag(bytes)
+		if size < 0 {
+			return out, errNoResponse
+		}
+		bytes = bytes[size:]
+		if kind != protowire.BytesType || number != fieldStatus && number != fieldBody {
+			size = protowire.ConsumeFieldValue(number, kind, bytes)
+			if size < 0 {
+				return out, errNoResponse
+			}
+			bytes = bytes[size:]
+			continue
+		}
+		value, size := protowire.ConsumeBytes(bytes)
+		if size < 0 {
+			return out, errNoResponse
+		}
+		bytes = bytes[size:]
+		if number == fieldBody {
+			out.body = value
+		} else if err := out.readStatus(value); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func (out *response) readStatus(bytes []byte) error {
+	for len(bytes) > 0 {
+		number, kind, size := protowire.ConsumeTag(bytes)
+		if size < 0 {
+			return errNoResponse
+		}
+		bytes = bytes[size:]
+		value, size := bytes, protowire.ConsumeFieldValue(number, kind, bytes)
+		if size < 0 {
+			return errNoResponse
+		}
+		value, bytes = value[:size], bytes[size:]
+		switch {
+		case number == fieldStatusCode && kind == protowire.VarintType:
+			code, _ := protowire.ConsumeVarint(value)
+			out.code = codes.Code(uint32(code))
+		case number == fieldStatusMessage && kind == protowire.BytesType:
+			text, _ := protowire.ConsumeBytes(value)
+			out.message = string(text)
+		case number == fieldStatusReason && kind == protowire.BytesType:
+			text, _ := protowire.ConsumeBytes(value)
+			out.reason = string(text)
+		}
+	}
+	if !utf8.ValidString(out.message) || !utf8.ValidString(out.reason) {
+		return errNoResponse
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package tine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"math"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	metadataOperationID = "tine-operation-id"
+	metadataTraceparent = "traceparent"
+	metadataToken       = "tine-token"
+	metadataReason      = "tine-reason"
+)
+
+// exchange is one call and its attempts.
+type exchange struct {
+	link         *link
+	head         requestHead
+	args, reply  proto.Message
+	isRepeatable bool
+	isPatient    bool
+	retryUntil   time.Time // zero: it is tried once
+}
+
+// Invoke makes a call. It is what the generated stubs use. Of the call options it knows Header,
+// Trailer (with tine-reason when the call failed) and WaitForReady, and refuses those that would
+// have meant something else than gRPC over HTTP: codecs, compressors, credentials.
+func (c *Client) Invoke(
+	ctx context.Context, path string, args, reply any, opts ...grpc.CallOption,
+) error {
+	wanted, err := readCallOptions(opts)
+	if err == nil {
+		err = c.invoke(ctx, c.link, path, args, reply, wanted.isPatient)
+	}
+	wanted.finish(err)
+	return err
+}
+
+func (c *Client) invoke(
+	ctx context.Context, l *link, path string, args, reply any, isPatient bool,
+) error {
+	request, ok := args.(proto.Message)
+	response, isMessage := reply.(proto.Message)
+	if !ok || !isMessage {
+		return failure(codes.Internal, reasonInternal,
+			"%T and %T are not both protobuf messages", args, reply)
+	}
+	if err := ctx.Err(); err != nil {
+		return contextError(err, false)
+	}
+	e := exchange{link: l, args: request, reply: response, isPatient: isPatient}
+	if err := e.begin(ctx, c, path); err != nil {
+		return err
+	}
+	for failures := 0; ; failures++ {
+		mayRetry, err := e.try(ctx)
+		if err == nil || !mayRetry {
+			return err
+		}
+		// The first follows at once, for a server that was restarted is there again.
+		pause := time.Duration(0)
+		if failures > 0 {
+			pause = backoff(failures)
+		}
+		if !time.Now().Add(pause).Before(e.retryUntil) || l.sleep(ctx, pause) != nil {
+			return err
+		}
+	}
+}
+
+// begin puts together what all attempts share.
+func (e *exchange) begin(ctx context.Context, c *Client, path string) error {
+	known := methods()[path]
+	e.head = requestHead{method: path, token: c.options.token}
+	isMade := !known.isRead
+	if said, ok := metadata.FromOutgoingContext(ctx); ok {
+		if values := said.Get(metadataOperationID); len(values) > 0 && !known.isRead {
+			e.head.operationID, isMade = values[len(values)-1], false
+		}
+		if values := said.Get(metadataTraceparent); len(values) > 0 {
+			e.head.traceparent = values[len(values)-1]
+		}
+		if values := said.Get(metadataToken); len(values) > 0 {
+			e.head.token = values[len(values)-1]
+		}
+	}
+	if isMade {
+		id, err := newOperationID()
+		if err != nil {
+			return failure(codes.Internal, reasonInternal, "no random bytes: %s", err)
+		}
+		e.head.operationID = id
+	}
+	e.isRepeatable = known.isRead || e.head.operationID != "" && known.isRemembered
+	if c.options.retry > 0 {
+		e.retryUntil = time.Now().Add(c.options.retry)
+		if deadline, ok := ctx.Deadline(); ok {
+			e.retryUntil = deadline
+		}
+		e.isPatient = true
+	}
+	return nil
+}
+
+// try makes one attempt; one more where nothing of it left this process, for a connection that had
+// gone stale shows that at the first byte.
+func (e *exchange) try(ctx context.Context) (mayRetry bool, err error) {
+	for first := true; ; first = false {
+		mayRetry, err = e.attempt(ctx)
+		var broken *brokenError
+		if !errors.As(err, &broken) {
+			return mayRetry, err
+		}
+		if e.link.closed.Err() != nil {
+			return false, closedError()
+		}
+		if !broken.sent && first {
+			continue
+		}
+		mayRetry = !e.retryUntil.IsZero() && (!broken.sent || e.isRepeatable)
+		return mayRetry, broken.status(e.link.address.String())
+	}
+}
+
+func (e *exchange) attempt(ctx context.Context) (mayRetry bool, err error) {
+	waits := ctx
+	if e.isPatient && !e.retryUntil.IsZero() {
+		var cancel context.CancelFunc
+		waits, cancel = context.WithDeadline(ctx, e.retryUntil)
+		defer cancel()
+	}
+	connection, err := e.link.connection(waits, e.isPatient)
+	if err != nil {
+		if waits.Err() != nil && ctx.Err() == nil {
+			err = e.link.unavailable(e.link.lastFailure())
+		}
+		return false, err
+	}
+	f, err := e.frame(ctx, connection.transport)
+	if err != nil {
+		return false, err
+	}
+	s, err := connection.call(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	defer connection.release(s)
+	said, err := readResponse(s.reply)
+	if err != nil {
+		return false, failure(codes.Internal, reasonInternal, "%s", err)
+	}
+	if said.code != codes.OK {
+		// tined says so of a call that it did not do.
+		mayRetry = said.code == codes.Unavailable && !e.retryUntil.IsZero()
+		return mayRetry, &statusError{code: said.code, reason: said.reason, message: said.message}
+	}
+	if err := proto.Unmarshal(said.body, e.reply); err != nil {
+		return false, failure(codes.Internal, reasonInternal, "%s", errNoResponse)
+	}
+	return false, nil
+}
+
+// frame encodes the request behind the room for the frame's header and id.
+func (e *exchange) frame(ctx context.Context, t transport) (*frame, error) {
+	e.head.timeoutMS = timeoutMS(ctx)
+	before := t.headerBytes() + idBytes
+	f := frames.Get().(*frame)
+	if cap(f.bytes) < before {
+		f.bytes = make([]byte, before, 1024)
+	}
+	bytes, err := appendRequest(f.bytes[:before], &e.head, e.args)
+	if err != nil {
+		f.release()
+		if errors.Is(err, errRequestTooLong) {
+			return nil, failure(codes.InvalidArgument, reasonTooLong, "%s", err)
+		}
+		return nil, failure(codes.Internal, reasonInternal, "the request cannot be encoded: %s", err)
+	}
+	f.bytes = bytes
+	t.putHeader(bytes, len(bytes)-t.headerBytes())
+	return f, nil
+}
+
+// timeoutMS is what is left until the deadline, at least a millisecond; 0: there is none.
+func timeoutMS(ctx context.Context) int64 {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	left := time.Until(deadline)
+	if left > math.MaxInt64-time.Millisecond {
+		return 0
+	}
+	return max(int64((left+time.Millisecond-1)/time.Millisecond), 1)
+}
+
+// newOperationID returns 32 characters that nobody else makes.
+func newOperationID() (string, error) {
+	var bytes [16]byte
+	if _, err := rand.Read(bytes[:]); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(bytes[:]), nil
+}
+
+// callOptions is what this client knows of gRPC's.
+type callOptions struct {
+	isPatient        bool
+	headers, trailer []*metadata.MD
+}
+
+func readCallOptions(opts []grpc.CallOption) (callOptions, error) {
+	var wanted callOptions
+	for _, option := range opts {
+		switch option := option.(type) {
+		case grpc.HeaderCallOption:
+			wanted.headers = append(wanted.headers, option.HeaderAddr)
+		case grpc.TrailerCallOption:
+			wanted.trailer = append(wanted.trailer, option.TrailerAddr)
+		case grpc.FailFastCallOption:
+			wanted.isPatient = !option.FailFast
+		case grpc.ContentSubtypeCallOption, grpc.CustomCodecCallOption, grpc.ForceCodecCallOption,
+			grpc.ForceCodecV2CallOption, grpc.CompressorCallOption, grpc.PerRPCCredsCallOption:
+			return wanted, failure(codes.Unimplemented, reasonUnimplemented,
+				"the call option %T has no meaning here", option)
+		}
+	}
+	return wanted, nil
+}
+
+// finish fills what Header and Trailer asked for.
+func (o callOptions) finish(err error) {
+	for _, header := range o.headers {
+		*header = metadata.MD{}
+	}
+	for _, trailer := range o.trailer {
+		*trailer = metadata.MD{}
+		if reason := Reason(err); err != nil && reason != "" {
+			trailer.Set(metadataReason, reason)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package tine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+const (
+	connectWait = 5 * time.Second
+	backoffMin  = 50 * time.Millisecond
+	backoffMax  = 2 * time.Second
+)
+
+// link keeps one connection to an address: it makes one when a call needs it, and another when that
+// broke, not more often than its backoff allows.
+type link struct {
+	address address
+	starter *starter // nil: nobody starts tined
+	closed  context.Context
+	close   context.CancelFunc
+
+	current  atomic.Pointer[conn]
+	failures atomic.Int32 // in a row
+
+	mutex        sync.Mutex
+	attempt      *attempt // the one that is being made
+	connectAfter time.Time
+	why          error // the last one failed
+}
+
+// attempt is one at connecting; all callers wait for the same.
+type attempt struct {
+	done chan struct{}
+	err  error
+}
+
+func newLink(parent context.Context, a address, s *starter) *link {
+	l := &link{address: a, starter: s}
+	l.closed, l.close = context.WithCancel(parent)
+	context.AfterFunc(l.closed, l.shutdown)
+	return l
+}
+
+// shutdown breaks the connection of a link that was closed.
+func (l *link) shutdown() {
+	l.mutex.Lock()
+	c := l.current.Load()
+	l.mutex.Unlock()
+	if c != nil {
+		c.breakWith(errors.New("the client is closed"))
+	}
+}
+
+// connection returns the connection, made if there is none. Who is patient waits through failures
+// for as long as the context allows; others hear of the first.
+func (l *link) connection(ctx context.Context, isPatient bool) (*conn, error) {
+	if c := l.current.Load(); c != nil {
+		return c, nil
+	}
+	for {
+		l.mutex.Lock()
+		if l.closed.Err() != nil {
+			l.mutex.Unlock()
+			return nil, closedError()
+		}
+		if c := l.current.Load(); c != nil {
+			l.mutex.Unlock()
+			return c, nil
+		}
+		a := l.attempt
+		pause := time.Until(l.connectAfter)
+		if a == nil && pause <= 0 {
+			a = &attempt{done: make(chan struct{})}
+			l.attempt = a
+			go l.connect(a)
+		}
+		why := l.why
+		l.mutex.Unlock()
+
+		if a == nil {
+			if !isPatient {
+				return nil, l.unavailable(why)
+			}
+			if err := l.sleep(ctx, pause); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			return nil, contextError(ctx.Err(), false)
+		}
+		if a.err != nil && !isPatient {
+			return nil, l.unavailable(a.err)
+		}
+	}
+}
+
+// sleep waits, but not beyond the end of the context or of the client.
+func (l *link) sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return contextError(ctx.Err(), false)
+	case <-l.closed.Done():
+		return closedError()
+	}
+}
+
+func (l *link) unavailable(why error) error {
+	if l.closed.Err() != nil {
+		return closedError()
+	}
+	return failure(codes.Unavailable, reasonUnavailable, "no tined answers at %s: %s", l.address, why)
+}
+
+// connect makes an attempt, whoever waits for it.
+func (l *link) connect(a *attempt) {
+	socket, err := l.dial()
+	l.mutex.Lock()
+	l.attempt = nil
+	if err == nil && l.closed.Err() != nil {
+		err = l.closed.Err()
+		socket.Close()
+	}
+	if err != nil {
+		a.err = err
+		l.failed(err)
+	} else {
+		l.current.Store(newConn(l, socket, l.address.transport))
+	}
+	l.mutex.Unlock()
+	close(a.done)
+	if l.closed.Err() != nil {
+		l.shutdown()
+	}
+}
+
+func (l *link) dial() (net.Conn, error) {
+	if err := l.address.check(); err != nil {
+		return nil, err
+	}
+	socket, err := l.dialOnce()
+	if err != nil && l.starter != nil && isNobody(err) {
+		return l.starter.start(l.closed, l.dialOnce)
+	}
+	return socket, err
+}
+
+func (l *link) dialOnce() (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(l.closed, connectWait)
+	defer cancel()
+	return dialSP(ctx, l.address.network(), l.address.target, protocolReq, protocolRep)
+}
+
+// isNobody says whether an attempt failed because nobody listens.
+func isNobody(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// failed notes a failure, with the mutex. The next attempt waits for 50 ms to 2 s, twice as long
+// each time, and up to a fifth less, so that many clients of one server do not come at once.
+func (l *link) failed(why error) {
+	l.why = why
+	l.connectAfter = time.Now().Add(backoff(int(l.failures.Add(1))))
+}
+
+// backoff is how long to wait after so many failures in a row.
+func backoff(failures int) time.Duration {
+	pause := backoffMin << min(max(failures-1, 0), 10)
+	pause = min(pause, backoffMax)
+	return pause - time.Duration(mathrand.Int64N(int64(pause)/5))
+}
+
+// lastFailure is why the last attempt failed.
+func (l *link) lastFailure() error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.why == nil {
+		return errors.New("it accepted, but did not say hello")
+	}
+	return l.why
+}
+
+// replied says that a connection has had a reply.
+func (l *link) replied() { l.failures.Store(0) }
+
+// lost says that a connection broke. One that never answered counts as a failed attempt: a server
+// that accepts and hangs up is not to be connected to in a loop.
+func (l *link) lost(c *conn, replied bool, why error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.current.CompareAndSwap(c, nil) && !replied {
+		l.failed(why)
+	}
+}
+
+// dialSP connects and exchanges hellos.
+func dialSP(ctx context.Context, network, target string, own, other protocol) (net.Conn, error) {
+	var dialer net.Dialer
+	socket, err := dialer.DialContext(ctx, network, target)
+	if err != nil {
+		return nil, plainError(err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(1, 0)) })
+	err = exchangeHellos(socket, own, other)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		socket.Close()
+		return nil, err
+	}
+	return socket, nil
+}
+
+func exchangeHellos(socket net.Conn, own, other protocol) error {
+	said := hello(own)
+	if _, err := socket.Write(said[:]); err != nil {
+		return errors.New("it hung up before it said hello")
+	}
+	var heard [helloBytes]byte
+	if _, err := io.ReadFull(socket, heard[:]); err != nil {
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			return errors.New("it accepted, but did not say hello")
+		}
+		return errors.New("it hung up before it said hello")
+	}
+	return checkHello(heard, other)
+}
+
+// checkHello compares with the one hello that is right.
+func checkHello(heard [helloBytes]byte, wanted protocol) error {
+	if heard == hello(wanted) {
+		return nil
+	}
+	name := map[protocol]string{protocolRep: "REP", protocolPub: "PUB"}[wanted]
+	return fmt.Errorf("what listens there is no %s socket", name)
+}
+
+func randomUint32() uint32 {
+	var bytes [4]byte
+	_, _ = rand.Read(bytes[:]) // it never fails: crypto/rand ends the process instead
+	return binary.NativeEndian.Uint32(bytes[:])
+}

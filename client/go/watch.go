@@ -1,0 +1,516 @@
+package tine
+
+// Watching: the bus for speed, ListEvents for certainty (docs/wire.md, "Watching, for who writes a
+// client"; client/c/watch.c is the same in C).
+//
+// ListEvents misses nothing: sequences of one store have no gaps and never repeat. The bus tells at
+// once but may lose. Hence the order: subscribe, then list, then take from the bus what follows the
+// position; drop what is not past it; and where it does not follow, list again. Without a bus the
+// watch lists, and waits at the server for news.
+
+import (
+	"context"
+	"math"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tine-store/tine/client/go/tinev1"
+)
+
+const (
+	busSilence   = 15 * time.Second // three heartbeats
+	busRetry     = 50 * time.Millisecond
+	busRetryMax  = 30 * time.Second
+	firstMessage = 100 * time.Millisecond // then a watch begins without it
+	unsureMin    = 5 * time.Millisecond   // between the listings until the first message …
+	unsureMax    = 160 * time.Millisecond // … twice as long each time
+	listWait     = 30 * time.Second       // at the server, for news
+	listReply    = 5 * time.Second        // beyond the wait, to connect and to answer
+	pageEvents   = 1000
+	pauseMin     = 20 * time.Millisecond
+	pauseMax     = time.Second
+	startsMax    = 5
+
+	kindSessionPurged = "session.purged"
+)
+
+// watch is the stream of WatchEvents. One goroutine receives; nothing runs meanwhile.
+type watch struct {
+	client    *Client
+	outer     context.Context // the caller's
+	ctx       context.Context // ends with it, with the client, or after an error
+	cancel    context.CancelFunc
+	options   callOptions
+	link      *link // of its own: a listing that waits would take the place of a call
+	err       error // how the stream ended
+	isStarted bool
+
+	request      *tinev1.WatchEventsRequest
+	topic        string // what topics of the session begin with
+	instanceID   string
+	after        uint64 // the sequence of the last event given out or left out
+	page         *tinev1.ListEventsResponse
+	pageIndex    int
+	pause        time.Duration // after replies that came empty before their time
+	listFailures int
+
+	bus            *bus
+	isBehind       bool   // there may be events that the bus did not or will not tell of
+	toldNewest     uint64 // by the bus, when it told of a gap
+	heard          time.Time
+	unsure         time.Duration
+	busFailures    int
+	subscribeAfter time.Time
+}
+
+var _ grpc.ClientStream = (*watch)(nil)
+
+// NewStream begins a stream; the only one is WatchEvents. What it needs is given back when the
+// context ends, or after an error.
+func (c *Client) NewStream(
+	ctx context.Context, _ *grpc.StreamDesc, path string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	wanted, err := readCallOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	if path != tinev1.StoreService_WatchEvents_FullMethodName {
+		return nil, failure(codes.Unimplemented, reasonUnimplemented, "%s is no stream", path)
+	}
+	w := &watch{client: c, outer: ctx, options: wanted}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	c.mutex.Lock()
+	isOpen := c.streams != nil
+	if isOpen {
+		c.streams[w] = struct{}{}
+	}
+	c.mutex.Unlock()
+	if !isOpen {
+		w.cancel()
+		return nil, closedError()
+	}
+	w.link = newLink(w.ctx, c.address, c.starter)
+	context.AfterFunc(w.ctx, w.leave)
+	return w, nil
+}
+
+// leave takes the stream out of the client's list.
+func (w *watch) leave() {
+	w.client.mutex.Lock()
+	delete(w.client.streams, w)
+	w.client.mutex.Unlock()
+}
+
+// shutdown ends the stream from outside.
+func (w *watch) shutdown() {
+	w.cancel()
+	w.link.shutdown()
+}
+
+// Header is empty, as is Trailer: there is no HTTP below.
+func (w *watch) Header() (metadata.MD, error) { return metadata.MD{}, nil }
+
+// Trailer holds tine-reason once the stream has failed.
+func (w *watch) Trailer() metadata.MD {
+	if reason := Reason(w.err); reason != "" {
+		return metadata.Pairs(metadataReason, reason)
+	}
+	return metadata.MD{}
+}
+
+// CloseSend has nothing to do: the one request was sent.
+func (w *watch) CloseSend() error { return nil }
+
+// Context is the stream's.
+func (w *watch) Context() context.Context { return w.ctx }
+
+// SendMsg takes the WatchEventsRequest and begins to watch: what is written after it returned will
+// be received.
+func (w *watch) SendMsg(message any) error {
+	w.request = new(tinev1.WatchEventsRequest)
+	if err := copyMessage(message, w.request); err != nil {
+		return w.end(err)
+	}
+	w.instanceID = w.request.InstanceId
+	w.after = w.request.AfterSequence
+	if w.request.SessionId != "" {
+		w.topic = "session/" + w.request.SessionId + "/"
+	}
+	for {
+		err := w.start()
+		if err == nil {
+			w.isStarted = true
+			return nil
+		}
+		isPatient := w.options.isPatient || w.client.options.retry > 0
+		if !isPatient || !w.mayGoOn(err) {
+			return w.end(err)
+		}
+	}
+}
+
+// RecvMsg waits for the next event.
+func (w *watch) RecvMsg(message any) error {
+	if w.err != nil {
+		return w.err
+	}
+	if !w.isStarted {
+		return w.end(failure(codes.Internal, reasonInternal, "the stream has had no request"))
+	}
+	event, err := w.next()
+	if err != nil {
+		return w.end(err)
+	}
+	if out, ok := message.(*tinev1.WatchEventsResponse); ok {
+		out.Reset()
+		out.Event = event
+		return nil
+	}
+	if err := copyMessage(&tinev1.WatchEventsResponse{Event: event}, message); err != nil {
+		return w.end(err)
+	}
+	return nil
+}
+
+// end notes how the stream ended and gives back what it has.
+func (w *watch) end(err error) error {
+	switch {
+	case w.client.closed.Err() != nil:
+		err = closedError()
+	case w.outer.Err() != nil:
+		err = watchEnded(w.outer.Err())
+	}
+	w.err = err
+	w.shutdown()
+	w.options.finish(err)
+	return err
+}
+
+func watchEnded(err error) error {
+	ended := contextError(err, false)
+	ended.message = "the watch was cancelled"
+	if ended.code == codes.DeadlineExceeded {
+		ended.message = "the time of the watch is up"
+	}
+	return ended
+}
+
+// start finds the position. The first page names the store, and says whether the position is one of
+// its. While the oldest event is being pruned it may be gone by the time it is asked for.
+func (w *watch) start() error {
+	w.keepBus()
+	if w.bus != nil && !w.bus.isLive {
+		// It may be dropped: it was sent before the watch began.
+		if _, err := w.bus.next(time.Now().Add(firstMessage)); err != nil {
+			w.dropBus()
+		}
+	}
+	isGiven := w.request.Start == tinev1.WatchStart_WATCH_START_AFTER
+	for attempt := 1; ; attempt++ {
+		if !isGiven {
+			if err := w.findStart(); err != nil {
+				return err
+			}
+		}
+		err := w.list(0)
+		if isGiven || attempt == startsMax || status.Code(err) != codes.OutOfRange {
+			return err
+		}
+	}
+}
+
+func (w *watch) findStart() error {
+	ctx, cancel := context.WithTimeout(w.ctx, listReply)
+	defer cancel()
+	var stats tinev1.StatsResponse
+	err := w.client.invoke(ctx, w.link, tinev1.StoreService_Stats_FullMethodName,
+		&tinev1.StatsRequest{}, &stats, false)
+	if err != nil {
+		return err
+	}
+	w.after = stats.NewestEventSequence
+	isOldest := w.request.Start == tinev1.WatchStart_WATCH_START_OLDEST
+	if isOldest && stats.OldestEventSequence > 0 {
+		w.after = stats.OldestEventSequence - 1
+	}
+	return nil
+}
+
+func (w *watch) next() (*tinev1.Event, error) {
+	for {
+		if err := w.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if event := w.takeOfPage(); event != nil {
+			return event, nil
+		}
+		w.keepBus()
+		if w.bus != nil && !w.isBehind {
+			if event := w.takeOfBus(); event != nil {
+				return event, nil
+			}
+			if w.bus != nil && !w.isBehind {
+				continue
+			}
+		}
+		wait := time.Duration(0)
+		if w.bus == nil {
+			wait = w.waitForNews()
+		}
+		if err := w.list(wait); err != nil && !w.mayGoOn(err) {
+			return nil, err
+		}
+	}
+}
+
+// mayGoOn says whether a listing failed for a reason that passes, and has waited for a while then.
+func (w *watch) mayGoOn(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted:
+	default:
+		return false
+	}
+	w.busFailures = 0 // whoever comes next may have a bus
+	w.listFailures++
+	w.sleep(backoff(w.listFailures))
+	return w.ctx.Err() == nil
+}
+
+func (w *watch) sleep(pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+	}
+}
+
+// Listing.
+
+// waitForNews is how long a listing may wait at the server: not past the next look for a bus.
+func (w *watch) waitForNews() time.Duration {
+	if w.client.address.events() == "" {
+		return listWait
+	}
+	return min(max(time.Until(w.subscribeAfter), time.Millisecond), listWait)
+}
+
+// list asks for what comes after the position.
+func (w *watch) list(wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(w.ctx, wait+listReply)
+	defer cancel()
+	begun := time.Now()
+	page := new(tinev1.ListEventsResponse)
+	err := w.client.invoke(ctx, w.link, tinev1.StoreService_ListEvents_FullMethodName,
+		&tinev1.ListEventsRequest{
+			AfterSequence: w.after,
+			SessionId:     w.request.SessionId,
+			InstanceId:    w.instanceID,
+			Limit:         pageEvents,
+			WaitMs:        uint32(wait.Milliseconds()),
+		}, page, false)
+	if err != nil {
+		return err
+	}
+	w.listFailures = 0
+	w.replacePage(page)
+	if len(page.Events) == 0 && !page.More && wait > 0 {
+		w.pauseIfHurried(wait, begun)
+	}
+	return nil
+}
+
+// replacePage takes over a page: the one before was given out whole.
+func (w *watch) replacePage(page *tinev1.ListEventsResponse) {
+	if w.instanceID == "" {
+		w.instanceID = page.InstanceId
+	}
+	w.page, w.pageIndex = page, 0
+	if len(page.Events) > 0 {
+		w.pause = 0
+	} else {
+		w.after = page.NextAfterSequence
+	}
+	if page.More {
+		return
+	}
+	w.isBehind = false
+	if w.bus != nil && page.NewestSequence < w.toldNewest {
+		// The bus told of events that the store does not have: it is another's.
+		w.dropBus()
+	}
+	w.toldNewest = 0
+}
+
+// pauseIfHurried waits where a server answered at once with nothing: it has too many calls that
+// wait, or is about to stop, and is not to be asked in a loop.
+func (w *watch) pauseIfHurried(asked time.Duration, begun time.Time) {
+	if time.Since(begun) > asked/2 {
+		return
+	}
+	w.pause = min(max(2*w.pause, pauseMin), pauseMax)
+	w.sleep(w.pause)
+}
+
+// takeOfPage returns the next event of the page that is wanted; nil when there is none.
+func (w *watch) takeOfPage() *tinev1.Event {
+	for w.page != nil && w.pageIndex < len(w.page.Events) {
+		event := w.page.Events[w.pageIndex]
+		w.pageIndex++
+		w.after = event.Sequence
+		if w.pageIndex == len(w.page.Events) {
+			w.after = w.page.NextAfterSequence
+		}
+		if strings.HasPrefix(event.Type, w.request.TypePrefix) {
+			return event
+		}
+	}
+	w.page = nil
+	return nil
+}
+
+// Listening.
+
+// keepBus subscribes if that is due. Everything must be listed once afterwards.
+func (w *watch) keepBus() {
+	path := w.client.address.events()
+	if w.bus != nil || path == "" || time.Now().Before(w.subscribeAfter) {
+		return
+	}
+	w.isBehind = true
+	w.unsure = unsureMin
+	var err error
+	w.bus, err = subscribe(w.ctx, path)
+	w.heard = time.Now()
+	if err != nil {
+		w.dropBus()
+	}
+}
+
+// dropBus goes on without one: there is none, or it is of no use. It is tried again later.
+func (w *watch) dropBus() {
+	if w.bus != nil {
+		w.bus.close()
+	}
+	w.bus = nil
+	w.toldNewest = 0
+	pause := min(w.client.options.busRetry<<min(w.busFailures, 16), busRetryMax)
+	w.busFailures++
+	w.subscribeAfter = time.Now().Add(pause)
+}
+
+// takeOfBus returns the next event that the bus has. Nil: the watch is behind, without a bus, or
+// has ended.
+func (w *watch) takeOfBus() *tinev1.Event {
+	for w.bus != nil && !w.isBehind && w.ctx.Err() == nil {
+		isUnsure := !w.bus.isLive
+		silentAt := w.heard.Add(w.client.options.busSilence)
+		until := silentAt
+		if listAt := time.Now().Add(w.unsure); isUnsure && listAt.Before(until) {
+			until = listAt
+		}
+		message, err := w.bus.next(until)
+		switch {
+		case err != nil:
+			w.dropBus()
+		case message != nil:
+			w.heard = time.Now()
+			if !isUnsure {
+				w.busFailures = 0 // one message may be all that it ever sends
+			}
+			if event := w.takeMessage(message); event != nil {
+				return event
+			}
+		case !time.Now().Before(silentAt):
+			w.dropBus()
+		case isUnsure:
+			w.isBehind = true
+			w.unsure = min(2*w.unsure, unsureMax)
+		}
+	}
+	return nil
+}
+
+// takeMessage returns the event of a message of the bus, if it is one that the watch wants now. All
+// messages are looked at: those of other sessions move the position too.
+func (w *watch) takeMessage(bytes []byte) *tinev1.Event {
+	message, err := readBusMessage(bytes)
+	if err != nil {
+		w.dropBus()
+		return nil
+	}
+	isMine := message.isUnder(w.topic)
+	switch {
+	case message.instanceID != w.instanceID:
+		w.fallBehind(math.MaxUint64)
+		return nil
+	case message.isHeartbeat():
+		if message.sequence > w.after {
+			w.fallBehind(message.sequence)
+		}
+		return nil
+	case message.sequence > 0 && message.sequence <= w.after: // listed already
+		return nil
+	case message.sequence > 0 && !w.isNext(&message, isMine):
+		if isMine {
+			w.fallBehind(message.sequence)
+		}
+		return nil
+	}
+	var event *tinev1.Event
+	if isMine && strings.HasPrefix(message.kind, w.request.TypePrefix) {
+		event = new(tinev1.Event)
+		if err := proto.Unmarshal(message.event, event); err != nil {
+			w.dropBus()
+			return nil
+		}
+	}
+	if message.sequence > 0 {
+		w.after = message.sequence
+	}
+	return event
+}
+
+// isNext says whether an event that has a sequence is the next one of the watch. One of a session
+// says which one was the session's last: between that and the position there is none of it. What a
+// purged session's watch gets, ListEvents says.
+func (w *watch) isNext(message *busMessage, isMine bool) bool {
+	isOfSession := w.topic != "" && isMine
+	if isOfSession && message.kind == kindSessionPurged {
+		return false
+	}
+	if message.sequence == w.after+1 {
+		return true
+	}
+	previous := message.previousOfSession
+	return isOfSession && previous > 0 && previous <= w.after
+}
+
+// fallBehind notes a gap, up to the sequence that was told.
+func (w *watch) fallBehind(toldNewest uint64) {
+	w.isBehind = true
+	w.toldNewest = toldNewest
+}
+
+// copyMessage fills a message from another of the same type, of whatever package.
+func copyMessage(from, to any) error {
+	source, ok := from.(proto.Message)
+	target, isMessage := to.(proto.Message)
+	if !ok || !isMessage {
+		return failure(codes.Internal, reasonInternal, "%T and %T are not both messages", from, to)
+	}
+	bytes, err := proto.Marshal(source)
+	if err == nil {
+		err = proto.Unmarshal(bytes, target)
+	}
+	if err != nil {
+		return failure(codes.Internal, reasonInternal, "the message cannot be copied: %s", err)
+	}
+	return nil
+}
