@@ -60,8 +60,10 @@ func appendRequest(out []byte, head *requestHead, body proto.Message) ([]byte, e
 	if size > requestBytesMax {
 		return nil, errRequestTooLong
 	}
-	out = protowire.AppendTag(out, fieldBody, protowire.BytesType)
-	out = protowire.AppendVarint(out, uint64(size))
+	if size > 0 {
+		out = protowire.AppendTag(out, fieldBody, protowire.BytesType)
+		out = protowire.AppendVarint(out, uint64(size))
+	}
 	if len(out)-begin+size > requestBytesMax {
 		return nil, errRequestTooLong
 	}
@@ -84,7 +86,7 @@ func readResponse(bytes []byte) (response, error) {
 	}
 	for len(bytes) > 0 {
 		number, kind, size := protowire.ConsumeTag(bytes)
-		if size < 0 {
+		if size < 0 || number > protowire.MaxValidNumber {
 			return out, errNoResponse
 		}
 		bytes = bytes[size:]
@@ -113,7 +115,7 @@ func readResponse(bytes []byte) (response, error) {
 func (out *response) readStatus(bytes []byte) error {
 	for len(bytes) > 0 {
 		number, kind, size := protowire.ConsumeTag(bytes)
-		if size < 0 {
+		if size < 0 || number > protowire.MaxValidNumber {
 			return errNoResponse
 		}
 		bytes = bytes[size:]
@@ -125,7 +127,7 @@ func (out *response) readStatus(bytes []byte) error {
 		switch {
 		case number == fieldStatusCode && kind == protowire.VarintType:
 			code, _ := protowire.ConsumeVarint(value)
-			out.code = codes.Code(uint32(code))
+			out.code = knownCode(code)
 		case number == fieldStatusMessage && kind == protowire.BytesType:
 			text, _ := protowire.ConsumeBytes(value)
 			out.message = string(text)
@@ -138,4 +140,12 @@ func (out *response) readStatus(bytes []byte) error {
 		return errNoResponse
 	}
 	return nil
+}
+
+// knownCode reads a code; one that gRPC does not have is Unknown.
+func knownCode(code uint64) codes.Code {
+	if int32(code) < 0 || int32(code) > int32(codes.Unauthenticated) {
+		return codes.Unknown
+	}
+	return codes.Code(uint32(code))
 }
