@@ -1,0 +1,117 @@
+package tine
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// freePort returns an address on this host that nobody listened on a moment ago.
+func freePort(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func TestURLs(t *testing.T) {
+	longest := strings.Repeat("p", socketPathBytesMax)
+	for url, want := range map[string]address{
+		"ipc:///run/tine.sock":   {transportIPC, "/run/tine.sock", false},
+		"ipc://relative":         {transportIPC, "relative", false},
+		"ipc://" + longest:       {transportIPC, longest, false},
+		"tcp://127.0.0.1:7461":   {transportTCP, "127.0.0.1:7461", false},
+		"tcp://[::1]:7461":       {transportTCP, "[::1]:7461", false},
+		"ipc://" + longest + "p": {},
+		"ipc://":                 {},
+		"tcp://127.0.0.1":        {},
+		"tcp://:7461":            {},
+		"embedded:/store":        {},
+		"http://127.0.0.1:7461":  {},
+		"/run/tine.sock":         {},
+	} {
+		got, err := parseURL(url)
+		if (err == nil) != (want != address{}) || err == nil && got != want {
+			t.Errorf("%s is %+v: %v", url, got, err)
+		}
+		if _, dialErr := Dial(url); (dialErr == nil) != (err == nil) {
+			t.Errorf("Dial(%q): %v", url, dialErr)
+		}
+	}
+}
+
+func TestTheBusIsBesideTheSocket(t *testing.T) {
+	for path, want := range map[string]string{
+		"/run/tine.sock":                       "/run/tine.events",
+		"/run/tine":                            "/run/tine.events",
+		".sock":                                ".events",
+		strings.Repeat("p", 101):               "",
+		strings.Repeat("p", 100):               strings.Repeat("p", 100) + ".events",
+		strings.Repeat("p", 100) + ".sock":     strings.Repeat("p", 100) + ".events",
+		strings.Repeat("p", 101) + ".sock":     "",
+		strings.Repeat("p", 99) + ".sock.sock": "",
+	} {
+		a := address{transport: transportIPC, target: path}
+		if got := a.events(); got != want {
+			t.Errorf("%s: %q, wanted %q", path, got, want)
+		}
+	}
+}
+
+func TestWithoutAURLTheClientLooksWhereTheCommandLineDoes(t *testing.T) {
+	inTmp := fmt.Sprintf("/tmp/tine-%d/tine.sock", os.Geteuid())
+	for _, row := range []struct{ socket, runtime, want string }{
+		{"", "", inTmp},
+		{"", "relative", inTmp},
+		{"", "/run/user/7", "/run/user/7/tine/tine.sock"},
+		{"/own.sock", "/run/user/7", "/own.sock"},
+		{"ipc:///own.sock", "", "/own.sock"},
+		{"tcp://127.0.0.1:7461", "", "127.0.0.1:7461"},
+	} {
+		t.Setenv("TINE_SOCKET", row.socket)
+		t.Setenv("XDG_RUNTIME_DIR", row.runtime)
+		got, err := parseURL("")
+		if err != nil || got.target != row.want || got.isInTmp != (row.want == inTmp) {
+			t.Errorf("%+v: %+v, %v", row, got, err)
+		}
+	}
+}
+
+func TestADirectoryOfOthersIsNotTrusted(t *testing.T) {
+	directory := scratch(t)
+	a := address{transportIPC, filepath.Join(directory, "tine.sock"), true}
+	if err := a.check(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(directory, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.check(); err == nil {
+		t.Error("a directory that all can write to")
+	}
+	a.isInTmp = false // who names a place knows it
+	if err := a.check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBackoffGrowsToTwoSeconds(t *testing.T) {
+	most := backoffMin
+	for failures := 1; failures < 100; failures++ {
+		pause := backoff(failures)
+		if pause > most || pause < most*4/5 {
+			t.Errorf("%v after %d failures; wanted %v or up to a fifth less", pause, failures, most)
+		}
+		most = min(2*most, backoffMax)
+	}
+	if most != 2*time.Second {
+		t.Errorf("%v", most)
+	}
+}
