@@ -30,6 +30,7 @@ type Request struct {
 	TimeoutMs     int64                  `protobuf:"varint,3,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`      // cancels what has not begun, never what has; 0: none
 	Traceparent   string                 `protobuf:"bytes,4,opt,name=traceparent,proto3" json:"traceparent,omitempty"`                    // W3C trace context, for the server's log
 	Token         string                 `protobuf:"bytes,5,opt,name=token,proto3" json:"token,omitempty"`                                // asked for over tcp only
+	Sync          bool                   `protobuf:"varint,6,opt,name=sync,proto3" json:"sync,omitempty"`                                 // answered when this, and all before it, is on the disk
 	Body          []byte                 `protobuf:"bytes,15,opt,name=body,proto3" json:"body,omitempty"`                                 // the encoded request of the method; last in the encoding
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -98,6 +99,13 @@ func (x *Request) GetToken() string {
 		return x.Token
 	}
 	return ""
+}
+
+func (x *Request) GetSync() bool {
+	if x != nil {
+		return x.Sync
+	}
+	return false
 }
 
 func (x *Request) GetBody() []byte {
@@ -224,7 +232,7 @@ var File_tine_v1_rpc_proto protoreflect.FileDescriptor
 
 const file_tine_v1_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x11tine/v1/rpc.proto\x12\atine.v1\"\xaf\x01\n" +
+	"\x11tine/v1/rpc.proto\x12\atine.v1\"\xc3\x01\n" +
 	"\aRequest\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12!\n" +
 	"\foperation_id\x18\x02 \x01(\tR\voperationId\x12\x1d\n" +
@@ -232,6 +240,7 @@ const file_tine_v1_rpc_proto_rawDesc = "" +
 	"timeout_ms\x18\x03 \x01(\x03R\ttimeoutMs\x12 \n" +
 	"\vtraceparent\x18\x04 \x01(\tR\vtraceparent\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\tR\x05token\x12\x12\n" +
+	"\x04sync\x18\x06 \x01(\bR\x04sync\x12\x12\n" +
 	"\x04body\x18\x0f \x01(\fR\x04body\"N\n" +
 	"\x06Status\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +

@@ -5257,6 +5257,7 @@ type AppendExchangeRequest struct {
 	// Types that are valid to be assigned to ExpectedHead:
 	//
 	//	*AppendExchangeRequest_ExpectedHeadId
+	//	*AppendExchangeRequest_ExpectedHeadExternal
 	ExpectedHead   isAppendExchangeRequest_ExpectedHead `protobuf_oneof:"expected_head"`
 	PropagateUsage bool                                 `protobuf:"varint,6,opt,name=propagate_usage,json=propagateUsage,proto3" json:"propagate_usage,omitempty"`
 	Replay         bool                                 `protobuf:"varint,7,opt,name=replay,proto3" json:"replay,omitempty"`
@@ -5350,6 +5351,15 @@ func (x *AppendExchangeRequest) GetExpectedHeadId() string {
 	return ""
 }
 
+func (x *AppendExchangeRequest) GetExpectedHeadExternal() *External {
+	if x != nil {
+		if x, ok := x.ExpectedHead.(*AppendExchangeRequest_ExpectedHeadExternal); ok {
+			return x.ExpectedHeadExternal
+		}
+	}
+	return nil
+}
+
 func (x *AppendExchangeRequest) GetPropagateUsage() bool {
 	if x != nil {
 		return x.PropagateUsage
@@ -5389,7 +5399,13 @@ type AppendExchangeRequest_ExpectedHeadId struct {
 	ExpectedHeadId string `protobuf:"bytes,5,opt,name=expected_head_id,json=expectedHeadId,proto3,oneof"` // present and empty: the empty history
 }
 
+type AppendExchangeRequest_ExpectedHeadExternal struct {
+	ExpectedHeadExternal *External `protobuf:"bytes,9,opt,name=expected_head_external,json=expectedHeadExternal,proto3,oneof"` // of an entry of the session
+}
+
 func (*AppendExchangeRequest_ExpectedHeadId) isAppendExchangeRequest_ExpectedHead() {}
+
+func (*AppendExchangeRequest_ExpectedHeadExternal) isAppendExchangeRequest_ExpectedHead() {}
 
 type AppendExchangeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -7207,6 +7223,10 @@ type DescribeResponse struct {
 	FormatVersion uint32                 `protobuf:"varint,4,opt,name=format_version,json=formatVersion,proto3" json:"format_version,omitempty"`
 	InstanceId    string                 `protobuf:"bytes,5,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
 	Limits        []*Limit               `protobuf:"bytes,6,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Where the store is, for a client on the same host that reads it without calls, and by which it
+	// can tell that what it finds there is this very store. C's libtine does (TINE_DIRECT_READS); the
+	// format is nobody else's business. Absent when the store has no files that have a name.
+	DirectReads   *DirectReads `protobuf:"bytes,7,opt,name=direct_reads,json=directReads,proto3" json:"direct_reads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7283,6 +7303,105 @@ func (x *DescribeResponse) GetLimits() []*Limit {
 	return nil
 }
 
+func (x *DescribeResponse) GetDirectReads() *DirectReads {
+	if x != nil {
+		return x.DirectReads
+	}
+	return nil
+}
+
+type DirectReads struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Directory     string                 `protobuf:"bytes,1,opt,name=directory,proto3" json:"directory,omitempty"`
+	Device        uint64                 `protobuf:"varint,2,opt,name=device,proto3" json:"device,omitempty"` // of the files in it …
+	DataInode     uint64                 `protobuf:"varint,3,opt,name=data_inode,json=dataInode,proto3" json:"data_inode,omitempty"`
+	LockInode     uint64                 `protobuf:"varint,4,opt,name=lock_inode,json=lockInode,proto3" json:"lock_inode,omitempty"`
+	MapBytes      uint64                 `protobuf:"varint,5,opt,name=map_bytes,json=mapBytes,proto3" json:"map_bytes,omitempty"`
+	PidNamespace  uint64                 `protobuf:"varint,6,opt,name=pid_namespace,json=pidNamespace,proto3" json:"pid_namespace,omitempty"` // readers are told apart by their pids
+	UserId        uint32                 `protobuf:"varint,7,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`                   // the only one who may
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DirectReads) Reset() {
+	*x = DirectReads{}
+	mi := &file_tine_v1_store_proto_msgTypes[102]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DirectReads) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DirectReads) ProtoMessage() {}
+
+func (x *DirectReads) ProtoReflect() protoreflect.Message {
+	mi := &file_tine_v1_store_proto_msgTypes[102]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DirectReads.ProtoReflect.Descriptor instead.
+func (*DirectReads) Descriptor() ([]byte, []int) {
+	return file_tine_v1_store_proto_rawDescGZIP(), []int{102}
+}
+
+func (x *DirectReads) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
+func (x *DirectReads) GetDevice() uint64 {
+	if x != nil {
+		return x.Device
+	}
+	return 0
+}
+
+func (x *DirectReads) GetDataInode() uint64 {
+	if x != nil {
+		return x.DataInode
+	}
+	return 0
+}
+
+func (x *DirectReads) GetLockInode() uint64 {
+	if x != nil {
+		return x.LockInode
+	}
+	return 0
+}
+
+func (x *DirectReads) GetMapBytes() uint64 {
+	if x != nil {
+		return x.MapBytes
+	}
+	return 0
+}
+
+func (x *DirectReads) GetPidNamespace() uint64 {
+	if x != nil {
+		return x.PidNamespace
+	}
+	return 0
+}
+
+func (x *DirectReads) GetUserId() uint32 {
+	if x != nil {
+		return x.UserId
+	}
+	return 0
+}
+
 type StatsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -7291,7 +7410,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_tine_v1_store_proto_msgTypes[102]
+	mi := &file_tine_v1_store_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7303,7 +7422,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tine_v1_store_proto_msgTypes[102]
+	mi := &file_tine_v1_store_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7316,7 +7435,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_tine_v1_store_proto_rawDescGZIP(), []int{102}
+	return file_tine_v1_store_proto_rawDescGZIP(), []int{103}
 }
 
 type TableStats struct {
@@ -7329,7 +7448,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_tine_v1_store_proto_msgTypes[103]
+	mi := &file_tine_v1_store_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7341,7 +7460,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_tine_v1_store_proto_msgTypes[103]
+	mi := &file_tine_v1_store_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7354,7 +7473,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_tine_v1_store_proto_rawDescGZIP(), []int{103}
+	return file_tine_v1_store_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *TableStats) GetName() string {
@@ -7385,7 +7504,7 @@ type MethodStats struct {
 
 func (x *MethodStats) Reset() {
 	*x = MethodStats{}
-	mi := &file_tine_v1_store_proto_msgTypes[104]
+	mi := &file_tine_v1_store_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7397,7 +7516,7 @@ func (x *MethodStats) String() string {
 func (*MethodStats) ProtoMessage() {}
 
 func (x *MethodStats) ProtoReflect() protoreflect.Message {
-	mi := &file_tine_v1_store_proto_msgTypes[104]
+	mi := &file_tine_v1_store_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7410,7 +7529,7 @@ func (x *MethodStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MethodStats.ProtoReflect.Descriptor instead.
 func (*MethodStats) Descriptor() ([]byte, []int) {
-	return file_tine_v1_store_proto_rawDescGZIP(), []int{104}
+	return file_tine_v1_store_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *MethodStats) GetName() string {
@@ -7461,13 +7580,19 @@ type StatsResponse struct {
 	Tables              []*TableStats          `protobuf:"bytes,16,rep,name=tables,proto3" json:"tables,omitempty"`
 	Methods             []*MethodStats         `protobuf:"bytes,17,rep,name=methods,proto3" json:"methods,omitempty"`
 	StartedAt           int64                  `protobuf:"varint,18,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	OldestReaderPid     uint32                 `protobuf:"varint,20,opt,name=oldest_reader_pid,json=oldestReaderPid,proto3" json:"oldest_reader_pid,omitempty"` // the process that reads oldest_reader_txn; 0: no readers
+	// Of a relaxed server: what a power cut would take back (docs/durability.md).
+	IsRelaxed        bool   `protobuf:"varint,21,opt,name=is_relaxed,json=isRelaxed,proto3" json:"is_relaxed,omitempty"`
+	UnflushedCommits uint64 `protobuf:"varint,22,opt,name=unflushed_commits,json=unflushedCommits,proto3" json:"unflushed_commits,omitempty"`
+	UnflushedBytes   uint64 `protobuf:"varint,23,opt,name=unflushed_bytes,json=unflushedBytes,proto3" json:"unflushed_bytes,omitempty"` // about so many bytes of pages
+	UnflushedMs      int64  `protobuf:"varint,24,opt,name=unflushed_ms,json=unflushedMs,proto3" json:"unflushed_ms,omitempty"`          // since the oldest of these commits
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_tine_v1_store_proto_msgTypes[105]
+	mi := &file_tine_v1_store_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7479,7 +7604,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tine_v1_store_proto_msgTypes[105]
+	mi := &file_tine_v1_store_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7492,7 +7617,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_tine_v1_store_proto_rawDescGZIP(), []int{105}
+	return file_tine_v1_store_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *StatsResponse) GetMapBytes() uint64 {
@@ -7617,6 +7742,41 @@ func (x *StatsResponse) GetMethods() []*MethodStats {
 func (x *StatsResponse) GetStartedAt() int64 {
 	if x != nil {
 		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetOldestReaderPid() uint32 {
+	if x != nil {
+		return x.OldestReaderPid
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetIsRelaxed() bool {
+	if x != nil {
+		return x.IsRelaxed
+	}
+	return false
+}
+
+func (x *StatsResponse) GetUnflushedCommits() uint64 {
+	if x != nil {
+		return x.UnflushedCommits
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetUnflushedBytes() uint64 {
+	if x != nil {
+		return x.UnflushedBytes
+	}
+	return 0
+}
+
+func (x *StatsResponse) GetUnflushedMs() int64 {
+	if x != nil {
+		return x.UnflushedMs
 	}
 	return 0
 }
@@ -8009,14 +8169,15 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\areceipt\x18\x01 \x01(\v2\x14.tine.v1.CallReceiptR\areceipt\"9\n" +
 	"\vNewOriginal\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\fR\acontentJ\x04\b\x01\x10\x02R\n" +
-	"message_id\"\xe8\x02\n" +
+	"message_id\"\xb3\x03\n" +
 	"\x15AppendExchangeRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12/\n" +
 	"\bmessages\x18\x02 \x03(\v2\x13.tine.v1.NewMessageR\bmessages\x12$\n" +
 	"\x04call\x18\x03 \x01(\v2\x10.tine.v1.NewCallR\x04call\x12\x1d\n" +
 	"\tparent_id\x18\x04 \x01(\tH\x00R\bparentId\x12*\n" +
-	"\x10expected_head_id\x18\x05 \x01(\tH\x01R\x0eexpectedHeadId\x12'\n" +
+	"\x10expected_head_id\x18\x05 \x01(\tH\x01R\x0eexpectedHeadId\x12I\n" +
+	"\x16expected_head_external\x18\t \x01(\v2\x11.tine.v1.ExternalH\x01R\x14expectedHeadExternal\x12'\n" +
 	"\x0fpropagate_usage\x18\x06 \x01(\bR\x0epropagateUsage\x12\x16\n" +
 	"\x06replay\x18\a \x01(\bR\x06replay\x122\n" +
 	"\toriginals\x18\b \x03(\v2\x14.tine.v1.NewOriginalR\toriginalsB\b\n" +
@@ -8176,7 +8337,7 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x0fDescribeRequest\"1\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value\"\xf1\x01\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value\"\xaa\x02\n" +
 	"\x10DescribeResponse\x12%\n" +
 	"\x0edescriptor_set\x18\x01 \x01(\fR\rdescriptorSet\x12%\n" +
 	"\x0eserver_version\x18\x02 \x01(\tR\rserverVersion\x12\x1f\n" +
@@ -8185,7 +8346,18 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x0eformat_version\x18\x04 \x01(\rR\rformatVersion\x12\x1f\n" +
 	"\vinstance_id\x18\x05 \x01(\tR\n" +
 	"instanceId\x12&\n" +
-	"\x06limits\x18\x06 \x03(\v2\x0e.tine.v1.LimitR\x06limits\"\x0e\n" +
+	"\x06limits\x18\x06 \x03(\v2\x0e.tine.v1.LimitR\x06limits\x127\n" +
+	"\fdirect_reads\x18\a \x01(\v2\x14.tine.v1.DirectReadsR\vdirectReads\"\xdc\x01\n" +
+	"\vDirectReads\x12\x1c\n" +
+	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x16\n" +
+	"\x06device\x18\x02 \x01(\x04R\x06device\x12\x1d\n" +
+	"\n" +
+	"data_inode\x18\x03 \x01(\x04R\tdataInode\x12\x1d\n" +
+	"\n" +
+	"lock_inode\x18\x04 \x01(\x04R\tlockInode\x12\x1b\n" +
+	"\tmap_bytes\x18\x05 \x01(\x04R\bmapBytes\x12#\n" +
+	"\rpid_namespace\x18\x06 \x01(\x04R\fpidNamespace\x12\x17\n" +
+	"\auser_id\x18\a \x01(\rR\x06userId\"\x0e\n" +
 	"\fStatsRequest\"4\n" +
 	"\n" +
 	"TableStats\x12\x12\n" +
@@ -8195,7 +8367,7 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05calls\x18\x02 \x01(\x04R\x05calls\x12\x16\n" +
 	"\x06errors\x18\x03 \x01(\x04R\x06errors\x12'\n" +
-	"\x0flatency_buckets\x18\x04 \x03(\x04R\x0elatencyBuckets\"\xad\x05\n" +
+	"\x0flatency_buckets\x18\x04 \x03(\x04R\x0elatencyBuckets\"\xf1\x06\n" +
 	"\rStatsResponse\x12\x1b\n" +
 	"\tmap_bytes\x18\x01 \x01(\x04R\bmapBytes\x12\x1d\n" +
 	"\n" +
@@ -8219,7 +8391,13 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x06tables\x18\x10 \x03(\v2\x13.tine.v1.TableStatsR\x06tables\x12.\n" +
 	"\amethods\x18\x11 \x03(\v2\x14.tine.v1.MethodStatsR\amethods\x12\x1d\n" +
 	"\n" +
-	"started_at\x18\x12 \x01(\x03R\tstartedAt*\xf9\x06\n" +
+	"started_at\x18\x12 \x01(\x03R\tstartedAt\x12*\n" +
+	"\x11oldest_reader_pid\x18\x14 \x01(\rR\x0foldestReaderPid\x12\x1d\n" +
+	"\n" +
+	"is_relaxed\x18\x15 \x01(\bR\tisRelaxed\x12+\n" +
+	"\x11unflushed_commits\x18\x16 \x01(\x04R\x10unflushedCommits\x12'\n" +
+	"\x0funflushed_bytes\x18\x17 \x01(\x04R\x0eunflushedBytes\x12!\n" +
+	"\funflushed_ms\x18\x18 \x01(\x03R\vunflushedMs*\xf9\x06\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18REASON_SESSION_NOT_FOUND\x10\x01\x12\x1c\n" +
@@ -8380,7 +8558,7 @@ func file_tine_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_tine_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_tine_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 106)
+var file_tine_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 107)
 var file_tine_v1_store_proto_goTypes = []any{
 	(Reason)(0),                               // 0: tine.v1.Reason
 	(SlugPolicy)(0),                           // 1: tine.v1.SlugPolicy
@@ -8493,239 +8671,242 @@ var file_tine_v1_store_proto_goTypes = []any{
 	(*DescribeRequest)(nil),                   // 108: tine.v1.DescribeRequest
 	(*Limit)(nil),                             // 109: tine.v1.Limit
 	(*DescribeResponse)(nil),                  // 110: tine.v1.DescribeResponse
-	(*StatsRequest)(nil),                      // 111: tine.v1.StatsRequest
-	(*TableStats)(nil),                        // 112: tine.v1.TableStats
-	(*MethodStats)(nil),                       // 113: tine.v1.MethodStats
-	(*StatsResponse)(nil),                     // 114: tine.v1.StatsResponse
-	(SessionKind)(0),                          // 115: tine.v1.SessionKind
-	(*ModelRef)(nil),                          // 116: tine.v1.ModelRef
-	(*External)(nil),                          // 117: tine.v1.External
-	(*Session)(nil),                           // 118: tine.v1.Session
-	(SessionStatus)(0),                        // 119: tine.v1.SessionStatus
-	(*Totals)(nil),                            // 120: tine.v1.Totals
-	(*TotalsUpdate)(nil),                      // 121: tine.v1.TotalsUpdate
-	(*NewMessage)(nil),                        // 122: tine.v1.NewMessage
-	(*Message)(nil),                           // 123: tine.v1.Message
-	(MessageKind)(0),                          // 124: tine.v1.MessageKind
-	(*Marker)(nil),                            // 125: tine.v1.Marker
-	(*Part)(nil),                              // 126: tine.v1.Part
-	(MessageStatus)(0),                        // 127: tine.v1.MessageStatus
-	(*Usage)(nil),                             // 128: tine.v1.Usage
-	(*Error)(nil),                             // 129: tine.v1.Error
-	(Role)(0),                                 // 130: tine.v1.Role
-	(*Original)(nil),                          // 131: tine.v1.Original
-	(*Memory)(nil),                            // 132: tine.v1.Memory
-	(*Todos)(nil),                             // 133: tine.v1.Todos
-	(*NewCall)(nil),                           // 134: tine.v1.NewCall
-	(*Call)(nil),                              // 135: tine.v1.Call
-	(*NewMemory)(nil),                         // 136: tine.v1.NewMemory
-	(*TodoItem)(nil),                          // 137: tine.v1.TodoItem
-	(*Event)(nil),                             // 138: tine.v1.Event
+	(*DirectReads)(nil),                       // 111: tine.v1.DirectReads
+	(*StatsRequest)(nil),                      // 112: tine.v1.StatsRequest
+	(*TableStats)(nil),                        // 113: tine.v1.TableStats
+	(*MethodStats)(nil),                       // 114: tine.v1.MethodStats
+	(*StatsResponse)(nil),                     // 115: tine.v1.StatsResponse
+	(SessionKind)(0),                          // 116: tine.v1.SessionKind
+	(*ModelRef)(nil),                          // 117: tine.v1.ModelRef
+	(*External)(nil),                          // 118: tine.v1.External
+	(*Session)(nil),                           // 119: tine.v1.Session
+	(SessionStatus)(0),                        // 120: tine.v1.SessionStatus
+	(*Totals)(nil),                            // 121: tine.v1.Totals
+	(*TotalsUpdate)(nil),                      // 122: tine.v1.TotalsUpdate
+	(*NewMessage)(nil),                        // 123: tine.v1.NewMessage
+	(*Message)(nil),                           // 124: tine.v1.Message
+	(MessageKind)(0),                          // 125: tine.v1.MessageKind
+	(*Marker)(nil),                            // 126: tine.v1.Marker
+	(*Part)(nil),                              // 127: tine.v1.Part
+	(MessageStatus)(0),                        // 128: tine.v1.MessageStatus
+	(*Usage)(nil),                             // 129: tine.v1.Usage
+	(*Error)(nil),                             // 130: tine.v1.Error
+	(Role)(0),                                 // 131: tine.v1.Role
+	(*Original)(nil),                          // 132: tine.v1.Original
+	(*Memory)(nil),                            // 133: tine.v1.Memory
+	(*Todos)(nil),                             // 134: tine.v1.Todos
+	(*NewCall)(nil),                           // 135: tine.v1.NewCall
+	(*Call)(nil),                              // 136: tine.v1.Call
+	(*NewMemory)(nil),                         // 137: tine.v1.NewMemory
+	(*TodoItem)(nil),                          // 138: tine.v1.TodoItem
+	(*Event)(nil),                             // 139: tine.v1.Event
 }
 var file_tine_v1_store_proto_depIdxs = []int32{
-	115, // 0: tine.v1.NewSession.kind:type_name -> tine.v1.SessionKind
-	116, // 1: tine.v1.NewSession.model:type_name -> tine.v1.ModelRef
-	117, // 2: tine.v1.NewSession.external:type_name -> tine.v1.External
+	116, // 0: tine.v1.NewSession.kind:type_name -> tine.v1.SessionKind
+	117, // 1: tine.v1.NewSession.model:type_name -> tine.v1.ModelRef
+	118, // 2: tine.v1.NewSession.external:type_name -> tine.v1.External
 	9,   // 3: tine.v1.CreateSessionRequest.session:type_name -> tine.v1.NewSession
 	1,   // 4: tine.v1.CreateSessionRequest.slug_policy:type_name -> tine.v1.SlugPolicy
-	118, // 5: tine.v1.CreateSessionResponse.session:type_name -> tine.v1.Session
-	118, // 6: tine.v1.GetSessionResponse.session:type_name -> tine.v1.Session
-	115, // 7: tine.v1.ListSessionsRequest.kind:type_name -> tine.v1.SessionKind
-	119, // 8: tine.v1.ListSessionsRequest.status:type_name -> tine.v1.SessionStatus
+	119, // 5: tine.v1.CreateSessionResponse.session:type_name -> tine.v1.Session
+	119, // 6: tine.v1.GetSessionResponse.session:type_name -> tine.v1.Session
+	116, // 7: tine.v1.ListSessionsRequest.kind:type_name -> tine.v1.SessionKind
+	120, // 8: tine.v1.ListSessionsRequest.status:type_name -> tine.v1.SessionStatus
 	2,   // 9: tine.v1.ListSessionsRequest.deleted:type_name -> tine.v1.DeletedFilter
 	4,   // 10: tine.v1.ListSessionsRequest.order:type_name -> tine.v1.SessionOrder
 	3,   // 11: tine.v1.ListSessionsRequest.archived:type_name -> tine.v1.ArchivedFilter
-	118, // 12: tine.v1.ListSessionsResponse.sessions:type_name -> tine.v1.Session
-	120, // 13: tine.v1.UpdateSessionTotalsRequest.delta:type_name -> tine.v1.Totals
-	118, // 14: tine.v1.UpdateSessionTotalsResponse.session:type_name -> tine.v1.Session
-	120, // 15: tine.v1.PropagateTotalsRequest.delta:type_name -> tine.v1.Totals
-	121, // 16: tine.v1.PropagateTotalsResponse.totals:type_name -> tine.v1.TotalsUpdate
-	118, // 17: tine.v1.SoftDeleteSessionResponse.session:type_name -> tine.v1.Session
+	119, // 12: tine.v1.ListSessionsResponse.sessions:type_name -> tine.v1.Session
+	121, // 13: tine.v1.UpdateSessionTotalsRequest.delta:type_name -> tine.v1.Totals
+	119, // 14: tine.v1.UpdateSessionTotalsResponse.session:type_name -> tine.v1.Session
+	121, // 15: tine.v1.PropagateTotalsRequest.delta:type_name -> tine.v1.Totals
+	122, // 16: tine.v1.PropagateTotalsResponse.totals:type_name -> tine.v1.TotalsUpdate
+	119, // 17: tine.v1.SoftDeleteSessionResponse.session:type_name -> tine.v1.Session
 	1,   // 18: tine.v1.RenameSessionRequest.slug_policy:type_name -> tine.v1.SlugPolicy
-	118, // 19: tine.v1.RenameSessionResponse.session:type_name -> tine.v1.Session
-	116, // 20: tine.v1.ForkSessionRequest.model:type_name -> tine.v1.ModelRef
+	119, // 19: tine.v1.RenameSessionResponse.session:type_name -> tine.v1.Session
+	117, // 20: tine.v1.ForkSessionRequest.model:type_name -> tine.v1.ModelRef
 	1,   // 21: tine.v1.ForkSessionRequest.slug_policy:type_name -> tine.v1.SlugPolicy
-	118, // 22: tine.v1.ForkSessionResponse.session:type_name -> tine.v1.Session
-	117, // 23: tine.v1.ResolveSessionRequest.external:type_name -> tine.v1.External
-	118, // 24: tine.v1.ResolveSessionResponse.sessions:type_name -> tine.v1.Session
+	119, // 22: tine.v1.ForkSessionResponse.session:type_name -> tine.v1.Session
+	118, // 23: tine.v1.ResolveSessionRequest.external:type_name -> tine.v1.External
+	119, // 24: tine.v1.ResolveSessionResponse.sessions:type_name -> tine.v1.Session
 	5,   // 25: tine.v1.UpdateSessionRequest.mask:type_name -> tine.v1.SessionField
-	119, // 26: tine.v1.UpdateSessionRequest.status:type_name -> tine.v1.SessionStatus
-	116, // 27: tine.v1.UpdateSessionRequest.model:type_name -> tine.v1.ModelRef
-	118, // 28: tine.v1.UpdateSessionResponse.session:type_name -> tine.v1.Session
-	118, // 29: tine.v1.RestoreSessionResponse.session:type_name -> tine.v1.Session
-	118, // 30: tine.v1.RewindSessionResponse.session:type_name -> tine.v1.Session
-	121, // 31: tine.v1.Receipt.totals:type_name -> tine.v1.TotalsUpdate
-	122, // 32: tine.v1.AppendMessageRequest.message:type_name -> tine.v1.NewMessage
+	120, // 26: tine.v1.UpdateSessionRequest.status:type_name -> tine.v1.SessionStatus
+	117, // 27: tine.v1.UpdateSessionRequest.model:type_name -> tine.v1.ModelRef
+	119, // 28: tine.v1.UpdateSessionResponse.session:type_name -> tine.v1.Session
+	119, // 29: tine.v1.RestoreSessionResponse.session:type_name -> tine.v1.Session
+	119, // 30: tine.v1.RewindSessionResponse.session:type_name -> tine.v1.Session
+	122, // 31: tine.v1.Receipt.totals:type_name -> tine.v1.TotalsUpdate
+	123, // 32: tine.v1.AppendMessageRequest.message:type_name -> tine.v1.NewMessage
 	38,  // 33: tine.v1.AppendMessageResponse.receipt:type_name -> tine.v1.Receipt
-	117, // 34: tine.v1.SessionExternal.external:type_name -> tine.v1.External
+	118, // 34: tine.v1.SessionExternal.external:type_name -> tine.v1.External
 	41,  // 35: tine.v1.GetMessageRequest.session_external:type_name -> tine.v1.SessionExternal
-	123, // 36: tine.v1.GetMessageResponse.message:type_name -> tine.v1.Message
-	124, // 37: tine.v1.MessagesForSessionRequest.kinds:type_name -> tine.v1.MessageKind
-	123, // 38: tine.v1.MessagesForSessionResponse.messages:type_name -> tine.v1.Message
-	124, // 39: tine.v1.MessagesDirectForSessionRequest.kinds:type_name -> tine.v1.MessageKind
-	123, // 40: tine.v1.MessagesDirectForSessionResponse.messages:type_name -> tine.v1.Message
-	124, // 41: tine.v1.MessagesSinceLatestMarkerRequest.kinds:type_name -> tine.v1.MessageKind
-	123, // 42: tine.v1.MessagesSinceLatestMarkerResponse.messages:type_name -> tine.v1.Message
-	123, // 43: tine.v1.MessagesSinceLatestMarkerResponse.marker:type_name -> tine.v1.Message
-	125, // 44: tine.v1.AddCompactionMarkerRequest.marker:type_name -> tine.v1.Marker
-	123, // 45: tine.v1.AddCompactionMarkerResponse.entry:type_name -> tine.v1.Message
-	123, // 46: tine.v1.LatestMarkerResponse.entry:type_name -> tine.v1.Message
-	123, // 47: tine.v1.ListMarkersForSessionResponse.entries:type_name -> tine.v1.Message
-	126, // 48: tine.v1.AppendPartRequest.part:type_name -> tine.v1.Part
+	124, // 36: tine.v1.GetMessageResponse.message:type_name -> tine.v1.Message
+	125, // 37: tine.v1.MessagesForSessionRequest.kinds:type_name -> tine.v1.MessageKind
+	124, // 38: tine.v1.MessagesForSessionResponse.messages:type_name -> tine.v1.Message
+	125, // 39: tine.v1.MessagesDirectForSessionRequest.kinds:type_name -> tine.v1.MessageKind
+	124, // 40: tine.v1.MessagesDirectForSessionResponse.messages:type_name -> tine.v1.Message
+	125, // 41: tine.v1.MessagesSinceLatestMarkerRequest.kinds:type_name -> tine.v1.MessageKind
+	124, // 42: tine.v1.MessagesSinceLatestMarkerResponse.messages:type_name -> tine.v1.Message
+	124, // 43: tine.v1.MessagesSinceLatestMarkerResponse.marker:type_name -> tine.v1.Message
+	126, // 44: tine.v1.AddCompactionMarkerRequest.marker:type_name -> tine.v1.Marker
+	124, // 45: tine.v1.AddCompactionMarkerResponse.entry:type_name -> tine.v1.Message
+	124, // 46: tine.v1.LatestMarkerResponse.entry:type_name -> tine.v1.Message
+	124, // 47: tine.v1.ListMarkersForSessionResponse.entries:type_name -> tine.v1.Message
+	127, // 48: tine.v1.AppendPartRequest.part:type_name -> tine.v1.Part
 	38,  // 49: tine.v1.AppendPartResponse.receipt:type_name -> tine.v1.Receipt
-	127, // 50: tine.v1.SealMessageRequest.status:type_name -> tine.v1.MessageStatus
-	128, // 51: tine.v1.SealMessageRequest.usage:type_name -> tine.v1.Usage
-	129, // 52: tine.v1.SealMessageRequest.error:type_name -> tine.v1.Error
+	128, // 50: tine.v1.SealMessageRequest.status:type_name -> tine.v1.MessageStatus
+	129, // 51: tine.v1.SealMessageRequest.usage:type_name -> tine.v1.Usage
+	130, // 52: tine.v1.SealMessageRequest.error:type_name -> tine.v1.Error
 	38,  // 53: tine.v1.SealMessageResponse.receipt:type_name -> tine.v1.Receipt
 	38,  // 54: tine.v1.DeleteMessageResponse.receipt:type_name -> tine.v1.Receipt
 	38,  // 55: tine.v1.PurgeMessageResponse.receipt:type_name -> tine.v1.Receipt
-	124, // 56: tine.v1.ListMessagesRequest.kinds:type_name -> tine.v1.MessageKind
-	130, // 57: tine.v1.ListMessagesRequest.role:type_name -> tine.v1.Role
-	127, // 58: tine.v1.ListMessagesRequest.status:type_name -> tine.v1.MessageStatus
+	125, // 56: tine.v1.ListMessagesRequest.kinds:type_name -> tine.v1.MessageKind
+	131, // 57: tine.v1.ListMessagesRequest.role:type_name -> tine.v1.Role
+	128, // 58: tine.v1.ListMessagesRequest.status:type_name -> tine.v1.MessageStatus
 	2,   // 59: tine.v1.ListMessagesRequest.deleted:type_name -> tine.v1.DeletedFilter
-	123, // 60: tine.v1.ListMessagesResponse.messages:type_name -> tine.v1.Message
+	124, // 60: tine.v1.ListMessagesResponse.messages:type_name -> tine.v1.Message
 	6,   // 61: tine.v1.ListPartsRequest.kinds:type_name -> tine.v1.PartKind
-	126, // 62: tine.v1.FoundPart.part:type_name -> tine.v1.Part
+	127, // 62: tine.v1.FoundPart.part:type_name -> tine.v1.Part
 	67,  // 63: tine.v1.ListPartsResponse.parts:type_name -> tine.v1.FoundPart
 	38,  // 64: tine.v1.PutOriginalResponse.receipt:type_name -> tine.v1.Receipt
-	131, // 65: tine.v1.ListOriginalsResponse.originals:type_name -> tine.v1.Original
-	123, // 66: tine.v1.BuildContextResponse.messages:type_name -> tine.v1.Message
-	123, // 67: tine.v1.BuildContextResponse.marker:type_name -> tine.v1.Message
-	116, // 68: tine.v1.BuildContextResponse.model:type_name -> tine.v1.ModelRef
-	123, // 69: tine.v1.BuildContextResponse.settings:type_name -> tine.v1.Message
-	132, // 70: tine.v1.BuildContextResponse.memories:type_name -> tine.v1.Memory
-	133, // 71: tine.v1.BuildContextResponse.todos:type_name -> tine.v1.Todos
-	121, // 72: tine.v1.CallReceipt.totals:type_name -> tine.v1.TotalsUpdate
-	134, // 73: tine.v1.RecordCallRequest.call:type_name -> tine.v1.NewCall
+	132, // 65: tine.v1.ListOriginalsResponse.originals:type_name -> tine.v1.Original
+	124, // 66: tine.v1.BuildContextResponse.messages:type_name -> tine.v1.Message
+	124, // 67: tine.v1.BuildContextResponse.marker:type_name -> tine.v1.Message
+	117, // 68: tine.v1.BuildContextResponse.model:type_name -> tine.v1.ModelRef
+	124, // 69: tine.v1.BuildContextResponse.settings:type_name -> tine.v1.Message
+	133, // 70: tine.v1.BuildContextResponse.memories:type_name -> tine.v1.Memory
+	134, // 71: tine.v1.BuildContextResponse.todos:type_name -> tine.v1.Todos
+	122, // 72: tine.v1.CallReceipt.totals:type_name -> tine.v1.TotalsUpdate
+	135, // 73: tine.v1.RecordCallRequest.call:type_name -> tine.v1.NewCall
 	75,  // 74: tine.v1.RecordCallResponse.receipt:type_name -> tine.v1.CallReceipt
-	122, // 75: tine.v1.AppendExchangeRequest.messages:type_name -> tine.v1.NewMessage
-	134, // 76: tine.v1.AppendExchangeRequest.call:type_name -> tine.v1.NewCall
-	78,  // 77: tine.v1.AppendExchangeRequest.originals:type_name -> tine.v1.NewOriginal
-	38,  // 78: tine.v1.AppendExchangeResponse.receipts:type_name -> tine.v1.Receipt
-	75,  // 79: tine.v1.AppendExchangeResponse.call:type_name -> tine.v1.CallReceipt
-	121, // 80: tine.v1.AppendExchangeResponse.totals:type_name -> tine.v1.TotalsUpdate
-	135, // 81: tine.v1.ListCallsResponse.calls:type_name -> tine.v1.Call
-	75,  // 82: tine.v1.DeleteCallResponse.receipt:type_name -> tine.v1.CallReceipt
-	7,   // 83: tine.v1.SummarizeCostRequest.by:type_name -> tine.v1.CostGroup
-	116, // 84: tine.v1.CostSum.model:type_name -> tine.v1.ModelRef
-	120, // 85: tine.v1.CostSum.totals:type_name -> tine.v1.Totals
-	86,  // 86: tine.v1.SummarizeCostResponse.rows:type_name -> tine.v1.CostSum
-	136, // 87: tine.v1.RememberSessionMemoryRequest.memory:type_name -> tine.v1.NewMemory
-	132, // 88: tine.v1.RememberSessionMemoryResponse.memory:type_name -> tine.v1.Memory
-	132, // 89: tine.v1.ForgetSessionMemoryResponse.memory:type_name -> tine.v1.Memory
-	132, // 90: tine.v1.ListSessionMemoriesResponse.memories:type_name -> tine.v1.Memory
-	137, // 91: tine.v1.ReplaceSessionTodosRequest.items:type_name -> tine.v1.TodoItem
-	133, // 92: tine.v1.ReplaceSessionTodosResponse.todos:type_name -> tine.v1.Todos
-	133, // 93: tine.v1.GetSessionTodosResponse.todos:type_name -> tine.v1.Todos
-	138, // 94: tine.v1.ListEventsResponse.events:type_name -> tine.v1.Event
-	130, // 95: tine.v1.PublishEventRequest.role:type_name -> tine.v1.Role
-	130, // 96: tine.v1.BroadcastEventRequest.role:type_name -> tine.v1.Role
-	8,   // 97: tine.v1.WatchEventsRequest.start:type_name -> tine.v1.WatchStart
-	138, // 98: tine.v1.WatchEventsResponse.event:type_name -> tine.v1.Event
-	109, // 99: tine.v1.DescribeResponse.limits:type_name -> tine.v1.Limit
-	112, // 100: tine.v1.StatsResponse.tables:type_name -> tine.v1.TableStats
-	113, // 101: tine.v1.StatsResponse.methods:type_name -> tine.v1.MethodStats
-	10,  // 102: tine.v1.StoreService.CreateSession:input_type -> tine.v1.CreateSessionRequest
-	12,  // 103: tine.v1.StoreService.GetSession:input_type -> tine.v1.GetSessionRequest
-	14,  // 104: tine.v1.StoreService.ListSessions:input_type -> tine.v1.ListSessionsRequest
-	16,  // 105: tine.v1.StoreService.UpdateSessionTotals:input_type -> tine.v1.UpdateSessionTotalsRequest
-	18,  // 106: tine.v1.StoreService.PropagateTotals:input_type -> tine.v1.PropagateTotalsRequest
-	20,  // 107: tine.v1.StoreService.SoftDeleteSession:input_type -> tine.v1.SoftDeleteSessionRequest
-	22,  // 108: tine.v1.StoreService.RenameSession:input_type -> tine.v1.RenameSessionRequest
-	24,  // 109: tine.v1.StoreService.LatestUserMessageId:input_type -> tine.v1.LatestUserMessageIdRequest
-	26,  // 110: tine.v1.StoreService.ForkSession:input_type -> tine.v1.ForkSessionRequest
-	39,  // 111: tine.v1.StoreService.AppendMessage:input_type -> tine.v1.AppendMessageRequest
-	42,  // 112: tine.v1.StoreService.GetMessage:input_type -> tine.v1.GetMessageRequest
-	44,  // 113: tine.v1.StoreService.MessagesForSession:input_type -> tine.v1.MessagesForSessionRequest
-	46,  // 114: tine.v1.StoreService.MessagesDirectForSession:input_type -> tine.v1.MessagesDirectForSessionRequest
-	48,  // 115: tine.v1.StoreService.MessagesSinceLatestMarker:input_type -> tine.v1.MessagesSinceLatestMarkerRequest
-	50,  // 116: tine.v1.StoreService.AddCompactionMarker:input_type -> tine.v1.AddCompactionMarkerRequest
-	52,  // 117: tine.v1.StoreService.LatestMarker:input_type -> tine.v1.LatestMarkerRequest
-	54,  // 118: tine.v1.StoreService.ListMarkersForSession:input_type -> tine.v1.ListMarkersForSessionRequest
-	88,  // 119: tine.v1.StoreService.RememberSessionMemory:input_type -> tine.v1.RememberSessionMemoryRequest
-	90,  // 120: tine.v1.StoreService.ForgetSessionMemory:input_type -> tine.v1.ForgetSessionMemoryRequest
-	92,  // 121: tine.v1.StoreService.ListSessionMemories:input_type -> tine.v1.ListSessionMemoriesRequest
-	94,  // 122: tine.v1.StoreService.ReplaceSessionTodos:input_type -> tine.v1.ReplaceSessionTodosRequest
-	96,  // 123: tine.v1.StoreService.GetSessionTodos:input_type -> tine.v1.GetSessionTodosRequest
-	28,  // 124: tine.v1.StoreService.ResolveSession:input_type -> tine.v1.ResolveSessionRequest
-	30,  // 125: tine.v1.StoreService.UpdateSession:input_type -> tine.v1.UpdateSessionRequest
-	32,  // 126: tine.v1.StoreService.RestoreSession:input_type -> tine.v1.RestoreSessionRequest
-	34,  // 127: tine.v1.StoreService.PurgeSession:input_type -> tine.v1.PurgeSessionRequest
-	36,  // 128: tine.v1.StoreService.RewindSession:input_type -> tine.v1.RewindSessionRequest
-	56,  // 129: tine.v1.StoreService.AppendPart:input_type -> tine.v1.AppendPartRequest
-	58,  // 130: tine.v1.StoreService.SealMessage:input_type -> tine.v1.SealMessageRequest
-	60,  // 131: tine.v1.StoreService.DeleteMessage:input_type -> tine.v1.DeleteMessageRequest
-	62,  // 132: tine.v1.StoreService.PurgeMessage:input_type -> tine.v1.PurgeMessageRequest
-	64,  // 133: tine.v1.StoreService.ListMessages:input_type -> tine.v1.ListMessagesRequest
-	66,  // 134: tine.v1.StoreService.ListParts:input_type -> tine.v1.ListPartsRequest
-	69,  // 135: tine.v1.StoreService.PutOriginal:input_type -> tine.v1.PutOriginalRequest
-	71,  // 136: tine.v1.StoreService.ListOriginals:input_type -> tine.v1.ListOriginalsRequest
-	73,  // 137: tine.v1.StoreService.BuildContext:input_type -> tine.v1.BuildContextRequest
-	79,  // 138: tine.v1.StoreService.AppendExchange:input_type -> tine.v1.AppendExchangeRequest
-	76,  // 139: tine.v1.StoreService.RecordCall:input_type -> tine.v1.RecordCallRequest
-	81,  // 140: tine.v1.StoreService.ListCalls:input_type -> tine.v1.ListCallsRequest
-	83,  // 141: tine.v1.StoreService.DeleteCall:input_type -> tine.v1.DeleteCallRequest
-	85,  // 142: tine.v1.StoreService.SummarizeCost:input_type -> tine.v1.SummarizeCostRequest
-	98,  // 143: tine.v1.StoreService.ListEvents:input_type -> tine.v1.ListEventsRequest
-	100, // 144: tine.v1.StoreService.PublishEvent:input_type -> tine.v1.PublishEventRequest
-	102, // 145: tine.v1.StoreService.BroadcastEvent:input_type -> tine.v1.BroadcastEventRequest
-	104, // 146: tine.v1.StoreService.WatchEvents:input_type -> tine.v1.WatchEventsRequest
-	106, // 147: tine.v1.StoreService.Health:input_type -> tine.v1.HealthRequest
-	108, // 148: tine.v1.StoreService.Describe:input_type -> tine.v1.DescribeRequest
-	111, // 149: tine.v1.StoreService.Stats:input_type -> tine.v1.StatsRequest
-	11,  // 150: tine.v1.StoreService.CreateSession:output_type -> tine.v1.CreateSessionResponse
-	13,  // 151: tine.v1.StoreService.GetSession:output_type -> tine.v1.GetSessionResponse
-	15,  // 152: tine.v1.StoreService.ListSessions:output_type -> tine.v1.ListSessionsResponse
-	17,  // 153: tine.v1.StoreService.UpdateSessionTotals:output_type -> tine.v1.UpdateSessionTotalsResponse
-	19,  // 154: tine.v1.StoreService.PropagateTotals:output_type -> tine.v1.PropagateTotalsResponse
-	21,  // 155: tine.v1.StoreService.SoftDeleteSession:output_type -> tine.v1.SoftDeleteSessionResponse
-	23,  // 156: tine.v1.StoreService.RenameSession:output_type -> tine.v1.RenameSessionResponse
-	25,  // 157: tine.v1.StoreService.LatestUserMessageId:output_type -> tine.v1.LatestUserMessageIdResponse
-	27,  // 158: tine.v1.StoreService.ForkSession:output_type -> tine.v1.ForkSessionResponse
-	40,  // 159: tine.v1.StoreService.AppendMessage:output_type -> tine.v1.AppendMessageResponse
-	43,  // 160: tine.v1.StoreService.GetMessage:output_type -> tine.v1.GetMessageResponse
-	45,  // 161: tine.v1.StoreService.MessagesForSession:output_type -> tine.v1.MessagesForSessionResponse
-	47,  // 162: tine.v1.StoreService.MessagesDirectForSession:output_type -> tine.v1.MessagesDirectForSessionResponse
-	49,  // 163: tine.v1.StoreService.MessagesSinceLatestMarker:output_type -> tine.v1.MessagesSinceLatestMarkerResponse
-	51,  // 164: tine.v1.StoreService.AddCompactionMarker:output_type -> tine.v1.AddCompactionMarkerResponse
-	53,  // 165: tine.v1.StoreService.LatestMarker:output_type -> tine.v1.LatestMarkerResponse
-	55,  // 166: tine.v1.StoreService.ListMarkersForSession:output_type -> tine.v1.ListMarkersForSessionResponse
-	89,  // 167: tine.v1.StoreService.RememberSessionMemory:output_type -> tine.v1.RememberSessionMemoryResponse
-	91,  // 168: tine.v1.StoreService.ForgetSessionMemory:output_type -> tine.v1.ForgetSessionMemoryResponse
-	93,  // 169: tine.v1.StoreService.ListSessionMemories:output_type -> tine.v1.ListSessionMemoriesResponse
-	95,  // 170: tine.v1.StoreService.ReplaceSessionTodos:output_type -> tine.v1.ReplaceSessionTodosResponse
-	97,  // 171: tine.v1.StoreService.GetSessionTodos:output_type -> tine.v1.GetSessionTodosResponse
-	29,  // 172: tine.v1.StoreService.ResolveSession:output_type -> tine.v1.ResolveSessionResponse
-	31,  // 173: tine.v1.StoreService.UpdateSession:output_type -> tine.v1.UpdateSessionResponse
-	33,  // 174: tine.v1.StoreService.RestoreSession:output_type -> tine.v1.RestoreSessionResponse
-	35,  // 175: tine.v1.StoreService.PurgeSession:output_type -> tine.v1.PurgeSessionResponse
-	37,  // 176: tine.v1.StoreService.RewindSession:output_type -> tine.v1.RewindSessionResponse
-	57,  // 177: tine.v1.StoreService.AppendPart:output_type -> tine.v1.AppendPartResponse
-	59,  // 178: tine.v1.StoreService.SealMessage:output_type -> tine.v1.SealMessageResponse
-	61,  // 179: tine.v1.StoreService.DeleteMessage:output_type -> tine.v1.DeleteMessageResponse
-	63,  // 180: tine.v1.StoreService.PurgeMessage:output_type -> tine.v1.PurgeMessageResponse
-	65,  // 181: tine.v1.StoreService.ListMessages:output_type -> tine.v1.ListMessagesResponse
-	68,  // 182: tine.v1.StoreService.ListParts:output_type -> tine.v1.ListPartsResponse
-	70,  // 183: tine.v1.StoreService.PutOriginal:output_type -> tine.v1.PutOriginalResponse
-	72,  // 184: tine.v1.StoreService.ListOriginals:output_type -> tine.v1.ListOriginalsResponse
-	74,  // 185: tine.v1.StoreService.BuildContext:output_type -> tine.v1.BuildContextResponse
-	80,  // 186: tine.v1.StoreService.AppendExchange:output_type -> tine.v1.AppendExchangeResponse
-	77,  // 187: tine.v1.StoreService.RecordCall:output_type -> tine.v1.RecordCallResponse
-	82,  // 188: tine.v1.StoreService.ListCalls:output_type -> tine.v1.ListCallsResponse
-	84,  // 189: tine.v1.StoreService.DeleteCall:output_type -> tine.v1.DeleteCallResponse
-	87,  // 190: tine.v1.StoreService.SummarizeCost:output_type -> tine.v1.SummarizeCostResponse
-	99,  // 191: tine.v1.StoreService.ListEvents:output_type -> tine.v1.ListEventsResponse
-	101, // 192: tine.v1.StoreService.PublishEvent:output_type -> tine.v1.PublishEventResponse
-	103, // 193: tine.v1.StoreService.BroadcastEvent:output_type -> tine.v1.BroadcastEventResponse
-	105, // 194: tine.v1.StoreService.WatchEvents:output_type -> tine.v1.WatchEventsResponse
-	107, // 195: tine.v1.StoreService.Health:output_type -> tine.v1.HealthResponse
-	110, // 196: tine.v1.StoreService.Describe:output_type -> tine.v1.DescribeResponse
-	114, // 197: tine.v1.StoreService.Stats:output_type -> tine.v1.StatsResponse
-	150, // [150:198] is the sub-list for method output_type
-	102, // [102:150] is the sub-list for method input_type
-	102, // [102:102] is the sub-list for extension type_name
-	102, // [102:102] is the sub-list for extension extendee
-	0,   // [0:102] is the sub-list for field type_name
+	123, // 75: tine.v1.AppendExchangeRequest.messages:type_name -> tine.v1.NewMessage
+	135, // 76: tine.v1.AppendExchangeRequest.call:type_name -> tine.v1.NewCall
+	118, // 77: tine.v1.AppendExchangeRequest.expected_head_external:type_name -> tine.v1.External
+	78,  // 78: tine.v1.AppendExchangeRequest.originals:type_name -> tine.v1.NewOriginal
+	38,  // 79: tine.v1.AppendExchangeResponse.receipts:type_name -> tine.v1.Receipt
+	75,  // 80: tine.v1.AppendExchangeResponse.call:type_name -> tine.v1.CallReceipt
+	122, // 81: tine.v1.AppendExchangeResponse.totals:type_name -> tine.v1.TotalsUpdate
+	136, // 82: tine.v1.ListCallsResponse.calls:type_name -> tine.v1.Call
+	75,  // 83: tine.v1.DeleteCallResponse.receipt:type_name -> tine.v1.CallReceipt
+	7,   // 84: tine.v1.SummarizeCostRequest.by:type_name -> tine.v1.CostGroup
+	117, // 85: tine.v1.CostSum.model:type_name -> tine.v1.ModelRef
+	121, // 86: tine.v1.CostSum.totals:type_name -> tine.v1.Totals
+	86,  // 87: tine.v1.SummarizeCostResponse.rows:type_name -> tine.v1.CostSum
+	137, // 88: tine.v1.RememberSessionMemoryRequest.memory:type_name -> tine.v1.NewMemory
+	133, // 89: tine.v1.RememberSessionMemoryResponse.memory:type_name -> tine.v1.Memory
+	133, // 90: tine.v1.ForgetSessionMemoryResponse.memory:type_name -> tine.v1.Memory
+	133, // 91: tine.v1.ListSessionMemoriesResponse.memories:type_name -> tine.v1.Memory
+	138, // 92: tine.v1.ReplaceSessionTodosRequest.items:type_name -> tine.v1.TodoItem
+	134, // 93: tine.v1.ReplaceSessionTodosResponse.todos:type_name -> tine.v1.Todos
+	134, // 94: tine.v1.GetSessionTodosResponse.todos:type_name -> tine.v1.Todos
+	139, // 95: tine.v1.ListEventsResponse.events:type_name -> tine.v1.Event
+	131, // 96: tine.v1.PublishEventRequest.role:type_name -> tine.v1.Role
+	131, // 97: tine.v1.BroadcastEventRequest.role:type_name -> tine.v1.Role
+	8,   // 98: tine.v1.WatchEventsRequest.start:type_name -> tine.v1.WatchStart
+	139, // 99: tine.v1.WatchEventsResponse.event:type_name -> tine.v1.Event
+	109, // 100: tine.v1.DescribeResponse.limits:type_name -> tine.v1.Limit
+	111, // 101: tine.v1.DescribeResponse.direct_reads:type_name -> tine.v1.DirectReads
+	113, // 102: tine.v1.StatsResponse.tables:type_name -> tine.v1.TableStats
+	114, // 103: tine.v1.StatsResponse.methods:type_name -> tine.v1.MethodStats
+	10,  // 104: tine.v1.StoreService.CreateSession:input_type -> tine.v1.CreateSessionRequest
+	12,  // 105: tine.v1.StoreService.GetSession:input_type -> tine.v1.GetSessionRequest
+	14,  // 106: tine.v1.StoreService.ListSessions:input_type -> tine.v1.ListSessionsRequest
+	16,  // 107: tine.v1.StoreService.UpdateSessionTotals:input_type -> tine.v1.UpdateSessionTotalsRequest
+	18,  // 108: tine.v1.StoreService.PropagateTotals:input_type -> tine.v1.PropagateTotalsRequest
+	20,  // 109: tine.v1.StoreService.SoftDeleteSession:input_type -> tine.v1.SoftDeleteSessionRequest
+	22,  // 110: tine.v1.StoreService.RenameSession:input_type -> tine.v1.RenameSessionRequest
+	24,  // 111: tine.v1.StoreService.LatestUserMessageId:input_type -> tine.v1.LatestUserMessageIdRequest
+	26,  // 112: tine.v1.StoreService.ForkSession:input_type -> tine.v1.ForkSessionRequest
+	39,  // 113: tine.v1.StoreService.AppendMessage:input_type -> tine.v1.AppendMessageRequest
+	42,  // 114: tine.v1.StoreService.GetMessage:input_type -> tine.v1.GetMessageRequest
+	44,  // 115: tine.v1.StoreService.MessagesForSession:input_type -> tine.v1.MessagesForSessionRequest
+	46,  // 116: tine.v1.StoreService.MessagesDirectForSession:input_type -> tine.v1.MessagesDirectForSessionRequest
+	48,  // 117: tine.v1.StoreService.MessagesSinceLatestMarker:input_type -> tine.v1.MessagesSinceLatestMarkerRequest
+	50,  // 118: tine.v1.StoreService.AddCompactionMarker:input_type -> tine.v1.AddCompactionMarkerRequest
+	52,  // 119: tine.v1.StoreService.LatestMarker:input_type -> tine.v1.LatestMarkerRequest
+	54,  // 120: tine.v1.StoreService.ListMarkersForSession:input_type -> tine.v1.ListMarkersForSessionRequest
+	88,  // 121: tine.v1.StoreService.RememberSessionMemory:input_type -> tine.v1.RememberSessionMemoryRequest
+	90,  // 122: tine.v1.StoreService.ForgetSessionMemory:input_type -> tine.v1.ForgetSessionMemoryRequest
+	92,  // 123: tine.v1.StoreService.ListSessionMemories:input_type -> tine.v1.ListSessionMemoriesRequest
+	94,  // 124: tine.v1.StoreService.ReplaceSessionTodos:input_type -> tine.v1.ReplaceSessionTodosRequest
+	96,  // 125: tine.v1.StoreService.GetSessionTodos:input_type -> tine.v1.GetSessionTodosRequest
+	28,  // 126: tine.v1.StoreService.ResolveSession:input_type -> tine.v1.ResolveSessionRequest
+	30,  // 127: tine.v1.StoreService.UpdateSession:input_type -> tine.v1.UpdateSessionRequest
+	32,  // 128: tine.v1.StoreService.RestoreSession:input_type -> tine.v1.RestoreSessionRequest
+	34,  // 129: tine.v1.StoreService.PurgeSession:input_type -> tine.v1.PurgeSessionRequest
+	36,  // 130: tine.v1.StoreService.RewindSession:input_type -> tine.v1.RewindSessionRequest
+	56,  // 131: tine.v1.StoreService.AppendPart:input_type -> tine.v1.AppendPartRequest
+	58,  // 132: tine.v1.StoreService.SealMessage:input_type -> tine.v1.SealMessageRequest
+	60,  // 133: tine.v1.StoreService.DeleteMessage:input_type -> tine.v1.DeleteMessageRequest
+	62,  // 134: tine.v1.StoreService.PurgeMessage:input_type -> tine.v1.PurgeMessageRequest
+	64,  // 135: tine.v1.StoreService.ListMessages:input_type -> tine.v1.ListMessagesRequest
+	66,  // 136: tine.v1.StoreService.ListParts:input_type -> tine.v1.ListPartsRequest
+	69,  // 137: tine.v1.StoreService.PutOriginal:input_type -> tine.v1.PutOriginalRequest
+	71,  // 138: tine.v1.StoreService.ListOriginals:input_type -> tine.v1.ListOriginalsRequest
+	73,  // 139: tine.v1.StoreService.BuildContext:input_type -> tine.v1.BuildContextRequest
+	79,  // 140: tine.v1.StoreService.AppendExchange:input_type -> tine.v1.AppendExchangeRequest
+	76,  // 141: tine.v1.StoreService.RecordCall:input_type -> tine.v1.RecordCallRequest
+	81,  // 142: tine.v1.StoreService.ListCalls:input_type -> tine.v1.ListCallsRequest
+	83,  // 143: tine.v1.StoreService.DeleteCall:input_type -> tine.v1.DeleteCallRequest
+	85,  // 144: tine.v1.StoreService.SummarizeCost:input_type -> tine.v1.SummarizeCostRequest
+	98,  // 145: tine.v1.StoreService.ListEvents:input_type -> tine.v1.ListEventsRequest
+	100, // 146: tine.v1.StoreService.PublishEvent:input_type -> tine.v1.PublishEventRequest
+	102, // 147: tine.v1.StoreService.BroadcastEvent:input_type -> tine.v1.BroadcastEventRequest
+	104, // 148: tine.v1.StoreService.WatchEvents:input_type -> tine.v1.WatchEventsRequest
+	106, // 149: tine.v1.StoreService.Health:input_type -> tine.v1.HealthRequest
+	108, // 150: tine.v1.StoreService.Describe:input_type -> tine.v1.DescribeRequest
+	112, // 151: tine.v1.StoreService.Stats:input_type -> tine.v1.StatsRequest
+	11,  // 152: tine.v1.StoreService.CreateSession:output_type -> tine.v1.CreateSessionResponse
+	13,  // 153: tine.v1.StoreService.GetSession:output_type -> tine.v1.GetSessionResponse
+	15,  // 154: tine.v1.StoreService.ListSessions:output_type -> tine.v1.ListSessionsResponse
+	17,  // 155: tine.v1.StoreService.UpdateSessionTotals:output_type -> tine.v1.UpdateSessionTotalsResponse
+	19,  // 156: tine.v1.StoreService.PropagateTotals:output_type -> tine.v1.PropagateTotalsResponse
+	21,  // 157: tine.v1.StoreService.SoftDeleteSession:output_type -> tine.v1.SoftDeleteSessionResponse
+	23,  // 158: tine.v1.StoreService.RenameSession:output_type -> tine.v1.RenameSessionResponse
+	25,  // 159: tine.v1.StoreService.LatestUserMessageId:output_type -> tine.v1.LatestUserMessageIdResponse
+	27,  // 160: tine.v1.StoreService.ForkSession:output_type -> tine.v1.ForkSessionResponse
+	40,  // 161: tine.v1.StoreService.AppendMessage:output_type -> tine.v1.AppendMessageResponse
+	43,  // 162: tine.v1.StoreService.GetMessage:output_type -> tine.v1.GetMessageResponse
+	45,  // 163: tine.v1.StoreService.MessagesForSession:output_type -> tine.v1.MessagesForSessionResponse
+	47,  // 164: tine.v1.StoreService.MessagesDirectForSession:output_type -> tine.v1.MessagesDirectForSessionResponse
+	49,  // 165: tine.v1.StoreService.MessagesSinceLatestMarker:output_type -> tine.v1.MessagesSinceLatestMarkerResponse
+	51,  // 166: tine.v1.StoreService.AddCompactionMarker:output_type -> tine.v1.AddCompactionMarkerResponse
+	53,  // 167: tine.v1.StoreService.LatestMarker:output_type -> tine.v1.LatestMarkerResponse
+	55,  // 168: tine.v1.StoreService.ListMarkersForSession:output_type -> tine.v1.ListMarkersForSessionResponse
+	89,  // 169: tine.v1.StoreService.RememberSessionMemory:output_type -> tine.v1.RememberSessionMemoryResponse
+	91,  // 170: tine.v1.StoreService.ForgetSessionMemory:output_type -> tine.v1.ForgetSessionMemoryResponse
+	93,  // 171: tine.v1.StoreService.ListSessionMemories:output_type -> tine.v1.ListSessionMemoriesResponse
+	95,  // 172: tine.v1.StoreService.ReplaceSessionTodos:output_type -> tine.v1.ReplaceSessionTodosResponse
+	97,  // 173: tine.v1.StoreService.GetSessionTodos:output_type -> tine.v1.GetSessionTodosResponse
+	29,  // 174: tine.v1.StoreService.ResolveSession:output_type -> tine.v1.ResolveSessionResponse
+	31,  // 175: tine.v1.StoreService.UpdateSession:output_type -> tine.v1.UpdateSessionResponse
+	33,  // 176: tine.v1.StoreService.RestoreSession:output_type -> tine.v1.RestoreSessionResponse
+	35,  // 177: tine.v1.StoreService.PurgeSession:output_type -> tine.v1.PurgeSessionResponse
+	37,  // 178: tine.v1.StoreService.RewindSession:output_type -> tine.v1.RewindSessionResponse
+	57,  // 179: tine.v1.StoreService.AppendPart:output_type -> tine.v1.AppendPartResponse
+	59,  // 180: tine.v1.StoreService.SealMessage:output_type -> tine.v1.SealMessageResponse
+	61,  // 181: tine.v1.StoreService.DeleteMessage:output_type -> tine.v1.DeleteMessageResponse
+	63,  // 182: tine.v1.StoreService.PurgeMessage:output_type -> tine.v1.PurgeMessageResponse
+	65,  // 183: tine.v1.StoreService.ListMessages:output_type -> tine.v1.ListMessagesResponse
+	68,  // 184: tine.v1.StoreService.ListParts:output_type -> tine.v1.ListPartsResponse
+	70,  // 185: tine.v1.StoreService.PutOriginal:output_type -> tine.v1.PutOriginalResponse
+	72,  // 186: tine.v1.StoreService.ListOriginals:output_type -> tine.v1.ListOriginalsResponse
+	74,  // 187: tine.v1.StoreService.BuildContext:output_type -> tine.v1.BuildContextResponse
+	80,  // 188: tine.v1.StoreService.AppendExchange:output_type -> tine.v1.AppendExchangeResponse
+	77,  // 189: tine.v1.StoreService.RecordCall:output_type -> tine.v1.RecordCallResponse
+	82,  // 190: tine.v1.StoreService.ListCalls:output_type -> tine.v1.ListCallsResponse
+	84,  // 191: tine.v1.StoreService.DeleteCall:output_type -> tine.v1.DeleteCallResponse
+	87,  // 192: tine.v1.StoreService.SummarizeCost:output_type -> tine.v1.SummarizeCostResponse
+	99,  // 193: tine.v1.StoreService.ListEvents:output_type -> tine.v1.ListEventsResponse
+	101, // 194: tine.v1.StoreService.PublishEvent:output_type -> tine.v1.PublishEventResponse
+	103, // 195: tine.v1.StoreService.BroadcastEvent:output_type -> tine.v1.BroadcastEventResponse
+	105, // 196: tine.v1.StoreService.WatchEvents:output_type -> tine.v1.WatchEventsResponse
+	107, // 197: tine.v1.StoreService.Health:output_type -> tine.v1.HealthResponse
+	110, // 198: tine.v1.StoreService.Describe:output_type -> tine.v1.DescribeResponse
+	115, // 199: tine.v1.StoreService.Stats:output_type -> tine.v1.StatsResponse
+	152, // [152:200] is the sub-list for method output_type
+	104, // [104:152] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_tine_v1_store_proto_init() }
@@ -8766,6 +8947,7 @@ func file_tine_v1_store_proto_init() {
 	file_tine_v1_store_proto_msgTypes[70].OneofWrappers = []any{
 		(*AppendExchangeRequest_ParentId)(nil),
 		(*AppendExchangeRequest_ExpectedHeadId)(nil),
+		(*AppendExchangeRequest_ExpectedHeadExternal)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -8773,7 +8955,7 @@ func file_tine_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tine_v1_store_proto_rawDesc), len(file_tine_v1_store_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   106,
+			NumMessages:   107,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

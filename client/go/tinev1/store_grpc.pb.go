@@ -256,7 +256,9 @@ type StoreServiceClient interface {
 	// messages of role ASSISTANT at the request's end, back to the last of another role, get the
 	// call's id as their call_id unless they name one. With propagate_usage the call's usage is added
 	// as PropagateTotals would; without a call that has one, that of the messages. At most 2048
-	// messages and 65 536 parts.
+	// messages and 65 536 parts. Whoever appends much in a row names the head by its external id: the
+	// next request can then be sent before the one before it is answered, and is HEAD_MOVED if that
+	// has not been done.
 	//
 	// With replay the request holds the whole history, as a client sends it to a model: what the
 	// history has already is skipped, and the rest is appended. If nothing is new, nothing is
@@ -996,7 +998,9 @@ type StoreServiceServer interface {
 	// messages of role ASSISTANT at the request's end, back to the last of another role, get the
 	// call's id as their call_id unless they name one. With propagate_usage the call's usage is added
 	// as PropagateTotals would; without a call that has one, that of the messages. At most 2048
-	// messages and 65 536 parts.
+	// messages and 65 536 parts. Whoever appends much in a row names the head by its external id: the
+	// next request can then be sent before the one before it is answered, and is HEAD_MOVED if that
+	// has not been done.
 	//
 	// With replay the request holds the whole history, as a client sends it to a model: what the
 	// history has already is skipped, and the rest is appended. If nothing is new, nothing is
