@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "store/copy.h"
 #include "store/migrate.h"
 
 struct Store {
@@ -168,19 +169,16 @@ static Error store_read_state(Store *store, ErrorDetail *detail)
 }
 
 // After a power cut took the store back, sequences that watchers have seen are issued again: the
-// instance is another, so that they are told.
+// instance becomes another, so that they are told, and begins without events.
 static Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is_renewed)
 {
     if (!kv_is_set_back(store->kv) || store->options.is_read_only) return ERROR_NONE;
-    Txn txn;
-    Error error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
-    if (!error) error = txn_renew_instance(&txn);
-    if (!error) error = txn_commit(&txn);
-    txn_abort(&txn);
+    Error error = store_renew(store, detail);
     if (error) return error;
     *out_is_renewed = true;
     kv_forget_set_back(store->kv, store->directory);
-    log_write(LOG_WARNING, "a power cut took the store back to its last flush", NULL);
+    log_write(LOG_WARNING, "a power cut took the store back to its last flush", "directory=\"%s\"",
+              store->directory);
     return ERROR_NONE;
 }
 

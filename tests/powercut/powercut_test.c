@@ -1,0 +1,245 @@
+// The power is cut at any instant of a recorded day, and what may be on the disk is opened: the
+// store must be whole, hold a first part of the day's writes, and of those at least what its mode
+// promises. TINE_POWERCUT_IMAGES=10000 makes so many images of each mode.
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "image.h"
+#include "powercut_day.h"
+
+enum { IMAGES_PER_DAY = 50, IMAGES_DEFAULT = 150, WRITES_PER_DAY = 120 };
+
+typedef struct Tally {
+    size_t images, bad;
+} Tally;
+
+// Which of the day's states the store is in: how many of its writes it holds.
+static size_t find_state(const Day *day, Engine *engine)
+{
+    uint64_t sequence = day_sequence(engine);
+    for (size_t i = 0; i <= day->write_count; i++) {
+        if (day->sequences[i] == sequence) return i;
+    }
+    CHECK_STR("the store is in no state of the day", NULL);
+    return 0;
+}
+
+static void apply(const Day *day, size_t write_count, Model *model)
+{
+    if (write_count == 0) return;
+    (void)model_add_session(model, day->session, NO_SESSION);
+    for (size_t i = 1; i < write_count; i++)
+        model_apply(model, &day->writes[i]);
+}
+
+// In a process of its own, which ends badly if the image is not as it must be.
+static void verify(const Day *day, const char *image, size_t required)
+{
+    static Model model;
+    char store[1024];
+    snprintf(store, sizeof(store), "%s/store", image);
+    log_configure(LOG_OFF, STDERR_FILENO);
+    Engine *engine = day_engine(day->mode == DAY_UNSAFE ? DAY_SYNC : day->mode, store, "another");
+    CHECK_CLEAN(engine);
+    size_t held = find_state(day, engine);
+    if (held < required) fprintf(stderr, "%zu of %zu writes are there\n", held, required);
+    CHECK(held >= required);
+    apply(day, held, &model);
+    model_compare(&model, engine, /* all= */ true);
+    // And it goes on.
+    IdText session;
+    engine_new_session(engine, NULL, session);
+    engine_append_text(engine, session, "after the cut", NULL);
+    engine_close(engine);
+    engine = day_engine(DAY_SYNC, store, "a third");
+    CHECK_CLEAN(engine);
+    engine_close(engine);
+}
+
+static bool is_good(const Day *day, const char *image, size_t required, bool is_quiet)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        if (is_quiet && (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout)))
+            _exit(EXIT_FAILURE);
+        verify(day, image, required);
+        _exit(EXIT_SUCCESS);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+}
+
+static int compare_cuts(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// The first record of the day: what was there before is on the disk.
+static size_t first_cut(const Day *day)
+{
+    size_t first = 0;
+    while (day->recording.records[first].kind != RECORD_NAME ||
+           (day->has_fixture && day->recording.records[first].entries[0].name[0] != 't'))
+        first++;
+    return first;
+}
+
+static void cut_day(const Day *day, const Recording *recording, size_t image_count, bool is_quiet,
+                    Tally *tally)
+{
+    Random random;
+    random_seed(&random, day->seed + 1);
+    size_t *cuts = calloc(image_count, sizeof(size_t));
+    CHECK(cuts != NULL);
+    size_t first = first_cut(day);
+    for (size_t i = 0; i < image_count; i++)
+        cuts[i] = first + random_below(&random, recording->count - first + 1);
+    qsort(cuts, image_count, sizeof(size_t), compare_cuts);
+    Disk *disk = disk_new(recording);
+    char image[600];
+    snprintf(image, sizeof(image), "%s/image", test_dir());
+    for (size_t i = 0; i < image_count; i++) {
+        disk_advance(disk, cuts[i]);
+        disk_write_image(disk, &random, image);
+        size_t required = day_required(day, cuts[i]);
+        tally->images++;
+        if (is_good(day, image, required, is_quiet)) continue;
+        tally->bad++;
+        if (is_quiet) continue;
+        fprintf(stderr, "day %llu: the image of cut %zu of %zu is bad\n",
+                (unsigned long long)day->seed, cuts[i], recording->count);
+    }
+    disk_free(disk);
+    free(cuts);
+}
+
+static size_t image_count(void)
+{
+    const char *said = getenv("TINE_POWERCUT_IMAGES");
+    return said ? strtoul(said, NULL, 10) : test_scaled(IMAGES_DEFAULT);
+}
+
+static void prove(DayMode mode)
+{
+    Random random;
+    uint64_t seed = test_seed();
+    random_seed(&random, seed);
+    Tally tally = {0, 0};
+    size_t days = 0;
+    for (size_t left = image_count(); left > 0; days++) {
+        size_t count = left < IMAGES_PER_DAY ? left : IMAGES_PER_DAY;
+        Day *day = day_run(mode, random_next(&random), WRITES_PER_DAY);
+        cut_day(day, &day->recording, count, /* is_quiet= */ false, &tally);
+        day_free(day);
+        left -= count;
+    }
+    printf("TINE_TEST_SEED=%llu: %zu images of %zu days, %zu bad\n", (unsigned long long)seed,
+           tally.images, days, tally.bad);
+    CHECK_EQ(tally.bad, 0);
+}
+
+TEST(after_a_power_cut_every_acknowledged_write_is_there)
+{
+    prove(DAY_SYNC);
+}
+
+TEST(after_a_power_cut_a_relaxed_store_is_whole_and_has_what_was_flushed)
+{
+    prove(DAY_RELAXED);
+}
+
+// The tester is tested: an engine with a fault must be found out.
+
+static void expect_found(const Day *day, const Recording *recording)
+{
+    Tally tally = {0, 0};
+    cut_day(day, recording, 20 + test_scaled(80), /* is_quiet= */ true, &tally);
+    printf("%zu of %zu images are bad\n", tally.bad, tally.images);
+    CHECK(tally.bad > 0);
+}
+
+TEST(a_store_that_is_never_flushed_is_found_out)
+{
+    Day *day = day_run(DAY_UNSAFE, test_seed(), WRITES_PER_DAY);
+    expect_found(day, &day->recording);
+    day_free(day);
+}
+
+static bool is_named(const Recording *recording, int node, const char *name)
+{
+    for (size_t i = 0; i < recording->count; i++) {
+        const Record *record = &recording->records[i];
+        if (record->kind == RECORD_NAME && record->entries[0].node == node &&
+            strcmp(record->entries[0].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+// The flushes of flushed.mdb once it is in use: the first makes the file.
+static bool is_slot_flush(const Recording *recording, size_t index)
+{
+    const Record *record = &recording->records[index];
+    if (record->kind != RECORD_FLUSH_END || recording->is_directory[record->node]) return false;
+    return record->begun > 0 && recording->records[record->begun - 1].kind == RECORD_WRITE &&
+           recording->records[record->begun - 1].node == record->node &&
+           recording->records[record->begun - 1].size < 4096 &&
+           is_named(recording, record->node, "flushed.mdb");
+}
+
+TEST(a_side_file_that_is_not_flushed_is_found_out)
+{
+    Day *day = day_run(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
+    size_t left_out = 0;
+    for (size_t i = 0; i < day->recording.count; i++) {
+        if (!is_slot_flush(&day->recording, i)) continue;
+        day->recording.records[i].node = RECORD_NO_NODE;
+        left_out++;
+    }
+    CHECK(left_out > 10);
+    expect_found(day, &day->recording);
+    day_free(day);
+}
+
+// data.mdb's flush, which comes before the slot's, is moved behind it.
+TEST(two_flushes_in_the_wrong_order_are_found_out)
+{
+    Day *day = day_run(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
+    const Recording *from = &day->recording;
+    Recording to = *from;
+    size_t *moved_to = calloc(from->count, sizeof(size_t)), last_of_data = 0, swapped = 0;
+    to.records = calloc(2 * from->count, sizeof(Record));
+    CHECK(moved_to != NULL && to.records != NULL);
+    to.count = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        Record record = from->records[i];
+        bool is_end = record.kind == RECORD_FLUSH_END || record.kind == RECORD_WRITTEN;
+        bool is_slot = is_slot_flush(from, i);
+        if (is_end) record.begun = moved_to[record.begun];
+        moved_to[i] = to.count;
+        to.records[to.count++] = record;
+        if (is_slot && last_of_data > 0) {
+            Record *before = &to.records[last_of_data];
+            to.records[to.count++] = *before;
+            before->node = RECORD_NO_NODE;
+            last_of_data = 0;
+            swapped++;
+        } else if (record.kind == RECORD_FLUSH_END && is_named(from, record.node, "data.mdb")) {
+            last_of_data = to.count - 1;
+        }
+    }
+    CHECK(swapped > 10);
+    expect_found(day, &to);
+    free(to.records);
+    free(moved_to);
+    day_free(day);
+}

@@ -1,0 +1,50 @@
+// The record: everything that this process does to the files below a directory, as libc is asked to
+// do it, in its order. libc's calls are defined in this program, so that liblmdb calls them, too;
+// they do what is asked by system calls, but flush nothing: what a disk would have, image.c decides.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RECORD_NAME_BYTES = 64, RECORD_NO_NODE = -1, RECORD_NODES_MAX = 4096 };
+
+typedef enum RecordKind {
+    RECORD_WRITE,       // to the page cache: any time from now on it may be on the disk
+    RECORD_WRITTEN,     // an O_DSYNC write has returned: the record `begun` is on the disk
+    RECORD_SIZE,        // ftruncate
+    RECORD_NAME,        // a directory's entries change
+    RECORD_FLUSH_BEGIN, // of a file or a directory
+    RECORD_FLUSH_END,   // what was done to it before the record `begun` is on the disk
+    RECORD_MARK,        // the test's own, `number`
+} RecordKind;
+
+typedef struct RecordEntry {
+    char name[RECORD_NAME_BYTES];
+    int node; // RECORD_NO_NODE: the name is taken away
+} RecordEntry;
+
+typedef struct Record {
+    RecordKind kind;
+    int node;
+    uint64_t offset, size;
+    uint8_t *bytes;
+    size_t begun;
+    uint64_t number;
+    RecordEntry entries[2]; // the second's name may be "": a rename within the directory has two
+} Record;
+
+typedef struct Recording {
+    Record *records;
+    size_t count, capacity;
+    bool is_directory[RECORD_NODES_MAX];
+    int node_count; // node 0 is the directory
+} Recording;
+
+// What is below `root` now is taken for flushed.
+void record_begin(const char *root);
+void record_mark(uint64_t number);
+// Ends the record and hands it over; record_free frees it.
+void record_end(Recording *out);
+void record_free(Recording *recording);
