@@ -37,6 +37,10 @@ model-long: build ## Run 5 000 000 random operations against the model; MODEL_OP
 	@TINE_MODEL_OPERATIONS=$(or $(MODEL_OPERATIONS),5000000) \
 		build/release/tests/test_model --no-fork random
 
+powercut: build ## Cut the power 10 000 times in each mode; POWERCUT_IMAGES=…, TINE_TEST_SEED=…
+	@TINE_POWERCUT_IMAGES=$(or $(POWERCUT_IMAGES),10000) \
+		build/release/tests/test_powercut --no-fork after_a_power_cut
+
 bench: ## Run the benchmarks: tine-bench on many systems, the engine alone, over sockets
 	@scripts/install-deps bench
 	@$(MAKE) --no-print-directory build

@@ -1,6 +1,7 @@
-// The record: everything that this process does to the files below a directory, as libc is asked to
-// do it, in its order. libc's calls are defined in this program, so that liblmdb calls them, too;
-// they do what is asked by system calls, but flush nothing: what a disk would have, image.c decides.
+// The record: everything that this process does to the files below a directory, as libc is asked
+// to do it, in its order. libc's calls are defined in this program, so that liblmdb calls them,
+// too; they do what is asked by system calls, but flush nothing: what a disk would have, image.c
+// decides.
 
 #pragma once
 
