@@ -44,6 +44,7 @@ static void deliver(Link *link, Connection *connection);
 static void receiver_leave(Connection *connection);
 static Link *link_of_process(SpChannel *sp);
 static Feed *sp_feed_open(Channel *channel);
+static unsigned sp_connection(Channel *channel, bool looks);
 static void sp_close(Channel *channel);
 
 int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
@@ -62,8 +63,11 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
         return status_out_of_memory(status);
     }
     atomic_init(&sp->link, link);
-    sp->channel =
-        (Channel){.call = sp_call, .close = sp_close, .is_remote = true, .feed_open = sp_feed_open};
+    sp->channel = (Channel){.call = sp_call,
+                            .close = sp_close,
+                            .connection = sp_connection,
+                            .is_remote = true,
+                            .feed_open = sp_feed_open};
     *out_channel = &sp->channel;
     return STATUS_OK;
 }
@@ -297,6 +301,18 @@ static Link *link_of_process(SpChannel *sp)
 static Feed *sp_feed_open(Channel *channel)
 {
     return feed_sp_open(((SpChannel *)channel)->path);
+}
+
+static unsigned sp_connection(Channel *channel, bool looks)
+{
+    Link *link = link_of_process((SpChannel *)channel);
+    if (!link) return 0;
+    if (looks) {
+        pthread_mutex_lock(&link->mutex);
+        link_look(link);
+        pthread_mutex_unlock(&link->mutex);
+    }
+    return atomic_load_explicit(&link->serial, memory_order_relaxed);
 }
 
 static void sp_close(Channel *channel)

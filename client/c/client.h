@@ -20,6 +20,7 @@ struct Tine {
     char *token;      // owned; NULL: none
     int64_t retry_ms;
     bool wait_for_server;
+    bool reads_directly;    // the channel is one of channel_direct
     int64_t bus_silence_ms; // after so long without a heartbeat a bus is given up; tests set it …
     int64_t bus_retry_ms;   // … and this: until it is tried again, twice as long each time
     KeptReply replies[REPLIES_KEPT];

@@ -191,6 +191,5 @@ static int reply_read(Exchange *exchange)
 
 int exchange_undecodable(const Exchange *exchange)
 {
-    return status_set(exchange->status, STATUS_INTERNAL, "INTERNAL",
-                      "the reply cannot be decoded");
+    return status_set(exchange->status, STATUS_INTERNAL, "INTERNAL", "the reply cannot be decoded");
 }

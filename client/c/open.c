@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "channel_direct.h"
 #include "channel_local.h"
 #include "channel_sp.h"
 #include "client.h"
@@ -78,10 +79,15 @@ int tine_open_with(const char *url, const TineOpenOptions *options, TineStatus *
     Tine *tine;
     int code = channel_open(url, out_status, &channel);
     if (code) return code;
+    // Of use where there is a server on this host; elsewhere the flag changes nothing.
+    bool reads_directly = options && options->flags & TINE_DIRECT_READS && channel->connection;
+    if (reads_directly) code = channel_direct_open(channel, out_status, &channel);
+    if (code) return code;
     if (tine_from_channel(channel, &tine)) return status_out_of_memory(out_status);
 
     tine->url = strdup(url);
     if (options && options->retry_ms > 0) tine->retry_ms = options->retry_ms;
+    tine->reads_directly = reads_directly;
     tine->wait_for_server = options && options->wait_for_server;
     if (options && options->token) tine->token = strdup(options->token);
     if (!tine->url || (options && options->token && !tine->token)) {

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -153,6 +154,7 @@ static void connect_once(Link *link, int64_t deadline_ns)
     pthread_mutex_lock(&link->mutex);
     link->is_connecting = false;
     link->connection = connection;
+    if (connection) atomic_fetch_add(&link->serial, 1);
     link->was_connected |= connection != NULL;
     // An attempt that its own caller's deadline ended says nothing to the others: they try again.
     bool is_cut_short = !connection && time_is_past(deadline_ns);
@@ -179,7 +181,16 @@ void connection_break(Link *link, Connection *connection, const char *why)
     // not to be connected to in a loop.
     if (!connection->has_replied) link_failed(link, why);
     link->connection = NULL;
+    atomic_fetch_add(&link->serial, 1);
     connection_release(connection);
+}
+
+void link_look(Link *link)
+{
+    Connection *connection = link->connection;
+    if (!connection || connection->has_receiver) return; // that one sees it
+    struct pollfd wanted = {.fd = connection->fd, .events = POLLRDHUP};
+    if (poll(&wanted, 1, 0) > 0) connection_break(link, connection, "it hung up");
 }
 
 void connection_release(Connection *connection)

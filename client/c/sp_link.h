@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "channel.h"
@@ -46,6 +47,7 @@ typedef struct Link {
     pthread_cond_t slot_freed;
     pthread_cond_t sender_left;
     Connection *connection; // the current one, or NULL
+    atomic_uint serial;     // counts connections made and lost: odd while there is one
     bool was_connected;     // ever, here or in the parent
     bool is_connecting;     // one caller does
     unsigned attempts;      // finished ones
@@ -70,6 +72,9 @@ bool link_wait(Link *link, pthread_cond_t *condition, int64_t until_ns);
 
 // Comes back with `link->connection`, or with the code that says why there is none.
 int link_connect(Link *link, const ChannelCall *call, TineStatus *status);
+
+// Gives up the connection if the other side has.
+void link_look(Link *link);
 
 // Gives up a connection: all that is in flight on it fails, the next call connects anew.
 void connection_break(Link *link, Connection *connection, const char *why);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/wire.h"
+#include "channel_direct.h"
 #include "exchange.h"
 
 static const TineCallOptions DEFAULTS = {.operation_id = NULL};
@@ -143,5 +144,7 @@ const char *tine_fallback_name(TineFallback fallback)
 void tine_client_stats(Tine *tine, TineClientStats *out_stats)
 {
     *out_stats = (TineClientStats){.is_direct = false};
-    out_stats->calls = atomic_load_explicit(&tine->call_count, memory_order_relaxed);
+    uint64_t all = atomic_load_explicit(&tine->call_count, memory_order_relaxed);
+    if (tine->reads_directly) channel_direct_stats(tine->channel, out_stats);
+    out_stats->calls = all > out_stats->direct_reads ? all - out_stats->direct_reads : 0;
 }

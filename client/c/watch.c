@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/wire.h"
 #include "client.h"
 #include "tine_calls.h"

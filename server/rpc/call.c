@@ -21,6 +21,7 @@ void call_reset(Call *call)
     call->stores_nothing = false;
     call->wants_sync = false;
     call->txn = NULL;
+    call->sink = NULL;
     call->wait_ms = 0;
     call->wait_after = 0;
     call->wait_until_ns = 0;

@@ -14,6 +14,7 @@
 #include "store/store.h"
 
 typedef struct Engine Engine;
+typedef struct MessageSink MessageSink; // store/history.h
 
 struct Call {
     Slice request; // the encoded Request; borrowed until on_done
@@ -36,6 +37,7 @@ struct Call {
     void *prepared;            // what `check` left for `run`, in the arena
     bool stores_nothing;       // said by `check`: its operation_id is not remembered either
     Txn *txn;                  // while `run` runs
+    const MessageSink *sink;   // of MessagesForSession's entries; NULL: the reply
     bool is_waiting_allowed;   // ListEvents may ask to be run again when there is news …
     uint64_t wait_after;       // … after this sequence: up to it nothing is for the call …
     uint32_t wait_ms;          // … for this long; 0: it does not ask

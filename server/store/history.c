@@ -19,6 +19,7 @@ typedef struct PageState {
     size_t scanned;
     Ulid last;
     bool is_full;
+    size_t bytes; // of the reply so far
 } PageState;
 
 static bool row_is_wanted(const HistoryQuery *query, const MessageRow *row)
@@ -39,6 +40,15 @@ static bool segment_bound(const HistoryQuery *query, const Segment *segment, Seg
     return ulid_compare(out->after, out->through) < 0;
 }
 
+static Error row_lend(MessageScan *scan, const MessageSink *sink, bool *out_is_enough)
+{
+    const Slice *pieces;
+    size_t count;
+    Error error = message_scan_pieces(scan, &pieces, &count);
+    if (!error) *out_is_enough = !sink->take(sink->context, scan->txn->arena, pieces, count);
+    return error;
+}
+
 static Error segment_append(MessageScan *scan, const HistoryQuery *query, const Segment *segment,
                             uint32_t field, Buffer *out, PageState *page)
 {
@@ -51,14 +61,20 @@ static Error segment_append(MessageScan *scan, const HistoryQuery *query, const 
         bool is_wanted = row_is_wanted(query, row);
         size_t size = is_wanted ? wire_bytes_field_size(field, row->reply_bytes) : 0;
         page->is_full = page->scanned == SCANNED_RECORDS_MAX || page->count == query->limit ||
-                        (page->count > 0 && buffer_size(out) + size > query->page_bytes);
+                        (page->count > 0 && page->bytes + size > query->page_bytes);
         if (page->is_full) return ERROR_NONE;
         page->scanned++;
         page->last = row->id;
         if (!is_wanted) continue;
+        page->bytes += size;
+        page->count++;
+        if (query->sink) {
+            error = row_lend(scan, query->sink, &page->is_full);
+            if (error || page->is_full) return error;
+            continue;
+        }
         error = message_scan_append_to(scan, field, out);
         if (error) return error;
-        page->count++;
     }
 }
 
@@ -68,7 +84,7 @@ Error history_append_page(Txn *txn, const HistoryQuery *query, uint32_t field, B
     MessageScan scan;
     Error error = message_scan_open(&scan, txn);
     if (error) return error;
-    PageState page = {.last = ULID_ZERO};
+    PageState page = {.last = ULID_ZERO, .bytes = buffer_size(out)};
     size_t count = query->segments->count;
     for (size_t i = 0; !error && !page.is_full && i < count; i++) {
         size_t index = query->is_newest_first ? i : count - 1 - i;

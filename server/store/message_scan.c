@@ -136,3 +136,33 @@ Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out)
     }
     return error_say(scan->txn->detail, ERROR_CORRUPT, "a message's chunks do not add up");
 }
+
+Error message_scan_pieces(MessageScan *scan, const Slice **out_pieces, size_t *out_count)
+{
+    size_t left = scan->row.head.bytes;
+    size_t patch_size = scan->row.reply_bytes - left;
+    Slice chunk = scan->row.first;
+    size_t count_max = 2 + left / (VALUE_BYTES_MAX - MESSAGE_HEAD_BYTES), count = 0;
+    Slice *pieces = arena_array(scan->txn->arena, Slice, count_max);
+    if (!pieces) return arena_error(scan->txn->arena);
+    while (chunk.size <= left && count < count_max - 1) {
+        pieces[count++] = chunk;
+        left -= chunk.size;
+        if (left == 0) break;
+        KvRow row;
+        bool found;
+        Error error = kv_next(scan->cursor, &found, &row);
+        if (error) return error;
+        if (!found || row.key.size != KEY_MESSAGE_BYTES || row.value.size == 0 ||
+            memcmp(row.key.bytes + ULID_BYTES, scan->row.id.bytes, ULID_BYTES) != 0) {
+            break;
+        }
+        chunk = row.value;
+    }
+    if (left > 0)
+        return error_say(scan->txn->detail, ERROR_CORRUPT, "a message's chunks do not add up");
+    if (patch_size > 0) pieces[count++] = slice(scan->patch, patch_size);
+    *out_pieces = pieces;
+    *out_count = count;
+    return ERROR_NONE;
+}

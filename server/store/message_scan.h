@@ -32,5 +32,9 @@ void message_scan_start(MessageScan *scan, const Segment *segment, bool is_newes
 // The next entry of the segment, deleted ones too. `*out_row` is borrowed until the next call.
 MUST_USE Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **out_row);
 
+// The row's record in pieces, as it is stored: they borrow from the transaction and from the scan,
+// until it moves on; the array is in the transaction's arena.
+MUST_USE Error message_scan_pieces(MessageScan *scan, const Slice **out_pieces, size_t *out_count);
+
 // Appends the entry the scan stands on to `out` as the content of the bytes field `field`.
 MUST_USE Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out);

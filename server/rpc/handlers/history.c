@@ -84,6 +84,7 @@ Error handle_messages_for_session(Call *call, const MessagesForSessionRequest *r
     };
     HistoryPage page;
     Error error = history_begin(call, &history, &page);
+    page.query.sink = call->sink;
     return error ? error : history_finish(call, &page, &response->next_cursor);
 }
 

@@ -1,0 +1,364 @@
+// Direct reads.
+//
+// A read begins with the question whether the store that is open here is still the server's. It is
+// as long as the connection is the one over which the server said so, and the files still have
+// their names. Wherever the answer is no, or anything goes wrong, the read is a call, and counted
+// by its reason. Where the store is, is asked again then: once a second, or when the connection has
+// changed.
+//
+// What a write acknowledged is seen by the next read: LMDB publishes a commit before tined answers
+// it, and each read begins a transaction of its own.
+
+#include "channel_direct.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "direct_store.h"
+#include "envelope.h"
+#include "rpc/dispatch.h"
+#include "rpc/reader.h"
+#include "store/history.h"
+
+enum { CALLS_MAX = 8 };
+
+static const char DESCRIBE[] = "/tine.v1.StoreService/Describe";
+static const int64_t LOOK_NS = 1000000000;  // so often is looked whether the server is there …
+static const int64_t RETRY_NS = 1000000000; // … and asked anew where its store is
+
+typedef struct DirectChannel {
+    Channel channel;
+    Channel *calls; // owned
+    unsigned generation;
+    Clock clock;
+    size_t map_bytes;
+
+    pthread_mutex_t mutex; // guards all up to the counters
+    DirectStore *store;    // a reference; NULL: none is open
+    unsigned connection;   // over which the server named it, or the doubt came up
+    bool is_asking;        // one read asks where the store is
+    int64_t ask_after_ns;
+    int64_t look_after_ns;
+    Doubt doubt; // why there is no store
+    Call *kept[CALLS_MAX];
+    size_t kept_count;
+    char last_why[sizeof(((TineClientStats *)0)->last_why)];
+
+    atomic_uint_fast64_t reads;
+    atomic_uint_fast64_t fallbacks[TINE_FALLBACK_COUNT];
+} DirectChannel;
+
+static int direct_call(Channel *channel, ChannelCall *call, TineStatus *status);
+static bool read_here(DirectChannel *direct, ChannelCall *call);
+static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
+                       Doubt *out_doubt);
+static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
+                      Doubt *out_doubt);
+static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *doubt);
+static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Doubt *out_doubt);
+static Feed *direct_feed_open(Channel *channel);
+static unsigned direct_connection(Channel *channel, bool looks);
+static void direct_close(Channel *channel);
+
+int channel_direct_open(Channel *calls, TineStatus *status, Channel **out_channel)
+{
+    DirectChannel *direct = calloc(1, sizeof(DirectChannel));
+    if (!direct) {
+        calls->close(calls);
+        return status_out_of_memory(status);
+    }
+    direct->channel = (Channel){
+        .call = direct_call,
+        .close = direct_close,
+        .feed_open = direct_feed_open,
+        .connection = direct_connection,
+        .is_remote = true,
+    };
+    direct->calls = calls;
+    direct->generation = process_generation();
+    pthread_mutex_init(&direct->mutex, NULL);
+    *out_channel = &direct->channel;
+    return STATUS_OK;
+}
+
+static int direct_call(Channel *channel, ChannelCall *call, TineStatus *status)
+{
+    DirectChannel *direct = (DirectChannel *)channel;
+    if (call->is_read && read_here(direct, call)) return STATUS_OK;
+    return direct->calls->call(direct->calls, call, status);
+}
+
+static void count_doubt(DirectChannel *direct, const Doubt *doubt)
+{
+    atomic_fetch_add_explicit(&direct->fallbacks[doubt->fallback], 1, memory_order_relaxed);
+    if (doubt->fallback == TINE_FALLBACK_ASKS_SERVER || doubt->fallback == TINE_FALLBACK_FORKED) {
+        return; // (a child cannot know who holds the mutex)
+    }
+    pthread_mutex_lock(&direct->mutex);
+    snprintf(direct->last_why, sizeof(direct->last_why), "%s", doubt->why);
+    pthread_mutex_unlock(&direct->mutex);
+}
+
+// False: it must be a call.
+static bool read_here(DirectChannel *direct, ChannelCall *call)
+{
+    Doubt doubt = {.fallback = TINE_FALLBACK_FORKED};
+    DirectStore *store = NULL;
+    bool is_done = direct->generation == process_generation() &&
+                   store_take(direct, call, &store, &doubt) && run(direct, store, call, &doubt);
+    if (store) direct_store_release(store);
+    if (is_done) {
+        atomic_fetch_add_explicit(&direct->reads, 1, memory_order_relaxed);
+    } else {
+        count_doubt(direct, &doubt);
+    }
+    return is_done;
+}
+
+// A reference to the store that is the server's now.
+static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
+                       Doubt *out_doubt)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    pthread_mutex_lock(&direct->mutex);
+    bool looks = now_ns >= direct->look_after_ns;
+    if (looks) direct->look_after_ns = now_ns + LOOK_NS;
+    unsigned connection = direct->calls->connection(direct->calls, looks);
+    DirectStore *store = direct->store;
+    bool is_same = connection == direct->connection;
+    if (store && is_same) direct_store_reference(store);
+    bool asks =
+        (!store || !is_same) && !direct->is_asking && (!is_same || now_ns >= direct->ask_after_ns);
+    if (asks) direct->is_asking = true;
+    if (!store || !is_same) *out_doubt = direct->doubt;
+    pthread_mutex_unlock(&direct->mutex);
+
+    if (asks) return store_ask(direct, call, out_store, out_doubt);
+    if (!store || !is_same) {
+        if (!out_doubt->why[0]) {
+            *out_doubt = (Doubt){TINE_FALLBACK_NO_SERVER, "the server is being asked"};
+        }
+        return false;
+    }
+    *out_store = store;
+    if (direct_store_is_current(store)) return true;
+    *out_doubt = (Doubt){TINE_FALLBACK_REPLACED, "the store's file was replaced"};
+    store_drop(direct, store, out_doubt);
+    return false;
+}
+
+// The server's own word on where its store is, unpacked; NULL: there is none.
+static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const ChannelCall *call)
+{
+    Buffer request = {.bytes = NULL}, response = {.bytes = NULL};
+    Tine__V1__DescribeResponse *described = NULL;
+    Error error = envelope_write(&request, &(Envelope){.method = DESCRIBE}, 0);
+    ChannelCall asked = {
+        .request = buffer_slice(&request),
+        .is_read = true,
+        .deadline_ns = call->deadline_ns,
+        .connect_until_ns = call->connect_until_ns,
+        .waits_at_first = call->waits_at_first,
+        .response = &response,
+    };
+    Slice body;
+    if (!error && direct->calls->call(direct->calls, &asked, NULL) == STATUS_OK &&
+        envelope_read(buffer_slice(&response), NULL, &body) == STATUS_OK) {
+        described = tine__v1__describe_response__unpack(NULL, body.size, body.bytes);
+    }
+    buffer_free(&request);
+    buffer_free(&response);
+    return described;
+}
+
+static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
+                      Doubt *out_doubt)
+{
+    unsigned before = direct->calls->connection(direct->calls, /* looks= */ false);
+    Tine__V1__DescribeResponse *described = describe(direct, call);
+    unsigned after = direct->calls->connection(direct->calls, /* looks= */ false);
+    bool is_one = after % 2 == 1 && after - before <= 1; // it was asked over the current one
+    DirectStore *store = NULL;
+    *out_doubt = (Doubt){TINE_FALLBACK_NO_SERVER, "the server did not say where its store is"};
+    if (described && is_one) {
+        DirectPlace place = {
+            .said = described->direct_reads,
+            .instance_id = described->instance_id,
+            .format = described->format_version,
+            .clock = direct->clock,
+            .map_bytes = direct->map_bytes,
+        };
+        (void)direct_store_open(&place, &store, out_doubt);
+    }
+    if (described) tine__v1__describe_response__free_unpacked(described, NULL);
+
+    pthread_mutex_lock(&direct->mutex);
+    DirectStore *old = direct->store;
+    direct->store = store;
+    direct->connection = after;
+    direct->is_asking = false;
+    direct->ask_after_ns = clock_monotonic_ns() + RETRY_NS;
+    if (!store) direct->doubt = *out_doubt;
+    if (store) direct_store_reference(store);
+    pthread_mutex_unlock(&direct->mutex);
+    if (old) direct_store_release(old);
+    *out_store = store;
+    return store != NULL;
+}
+
+// It is not to be read any more; the next read asks where the store is.
+static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *doubt)
+{
+    direct_store_retire(store);
+    pthread_mutex_lock(&direct->mutex);
+    bool is_mine = direct->store == store;
+    if (is_mine) {
+        direct->store = NULL;
+        direct->doubt = *doubt;
+        direct->ask_after_ns = 0;
+    }
+    pthread_mutex_unlock(&direct->mutex);
+    if (is_mine) direct_store_release(store);
+}
+
+// The calls' memory is used again: an arena and what else a handler fills.
+static Call *call_take(DirectChannel *direct)
+{
+    pthread_mutex_lock(&direct->mutex);
+    Call *call = direct->kept_count > 0 ? direct->kept[--direct->kept_count] : NULL;
+    pthread_mutex_unlock(&direct->mutex);
+    if (call) return call;
+    call = malloc(sizeof(Call));
+    if (call) call_init(call);
+    return call;
+}
+
+static void call_give(DirectChannel *direct, Call *call)
+{
+    pthread_mutex_lock(&direct->mutex);
+    bool is_kept = direct->kept_count < CALLS_MAX;
+    if (is_kept) direct->kept[direct->kept_count++] = call;
+    pthread_mutex_unlock(&direct->mutex);
+    if (is_kept) return;
+    call_free(call);
+    free(call);
+}
+
+typedef struct Lending {
+    const Lender *lender;
+    bool has_lent;
+} Lending;
+
+// A message of the store's, to whom it is lent.
+static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
+{
+    Lending *lending = context;
+    TinePiece one, *lent_pieces = &one;
+    if (count > 1) lent_pieces = arena_array(arena, TinePiece, count);
+    if (!lent_pieces) return false;
+    TineLent lent = {.pieces = lent_pieces, .piece_count = count};
+    for (size_t i = 0; i < count; i++) {
+        lent_pieces[i] = (TinePiece){pieces[i].bytes, pieces[i].size};
+        lent.size += pieces[i].size;
+    }
+    lending->has_lent = true;
+    *lending->lender->is_enough = !lending->lender->read(lending->lender->context, &lent);
+    return !*lending->lender->is_enough;
+}
+
+static TineFallback fallback_of(DirectStore *store, const Call *read)
+{
+    if (read->error != ERROR_UNAVAILABLE) return TINE_FALLBACK_STORE_ERROR;
+    bool is_outgrown = kv_is_outgrown(store_kv(direct_store_of(store)));
+    return is_outgrown ? TINE_FALLBACK_MAP_GROWN : TINE_FALLBACK_READERS_FULL;
+}
+
+static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Doubt *out_doubt)
+{
+    Call *read = call_take(direct);
+    if (!read) {
+        *out_doubt = (Doubt){TINE_FALLBACK_STORE_ERROR, "there is no memory"};
+        return false;
+    }
+    call_reset(read);
+    read->request = call->request;
+    read->submitted_ns = clock_monotonic_ns();
+    read->reply = *call->response; // filled in place: the page is copied once
+    Lending lending = {.lender = call->lender};
+    MessageSink sink = {lend, &lending};
+    if (call->lender) read->sink = &sink;
+    ReadOutcome outcome = reader_run(direct_store_of(store), read);
+    if (outcome == READ_FAILED && lending.has_lent) { // a call would lend it all once more
+        dispatch_finish(read, read->error);
+        outcome = READ_DONE;
+    }
+    *call->response = read->reply;
+    read->reply = (Buffer){.bytes = NULL};
+    if (outcome == READ_IS_FOR_SERVER) *out_doubt = (Doubt){.fallback = TINE_FALLBACK_ASKS_SERVER};
+    if (outcome == READ_FAILED) {
+        out_doubt->fallback = fallback_of(store, read);
+        snprintf(out_doubt->why, sizeof(out_doubt->why), "%.255s",
+                 read->detail.text[0] ? read->detail.text : error_text(read->error));
+        if (out_doubt->fallback == TINE_FALLBACK_MAP_GROWN) {
+            snprintf(out_doubt->why, sizeof(out_doubt->why), "the store outgrew the map");
+            direct->map_bytes = 0;
+            store_drop(direct, store, out_doubt);
+        }
+    }
+    call_give(direct, read);
+    return outcome == READ_DONE;
+}
+
+static Feed *direct_feed_open(Channel *channel)
+{
+    Channel *calls = ((DirectChannel *)channel)->calls;
+    return calls->feed_open(calls);
+}
+
+static unsigned direct_connection(Channel *channel, bool looks)
+{
+    Channel *calls = ((DirectChannel *)channel)->calls;
+    return calls->connection(calls, looks);
+}
+
+// In a child of fork what is the store's stays as fork left it.
+static void direct_close(Channel *channel)
+{
+    DirectChannel *direct = (DirectChannel *)channel;
+    direct->calls->close(direct->calls);
+    if (direct->generation == process_generation()) {
+        if (direct->store) direct_store_release(direct->store);
+        for (size_t i = 0; i < direct->kept_count; i++) {
+            call_free(direct->kept[i]);
+            free(direct->kept[i]);
+        }
+        pthread_mutex_destroy(&direct->mutex);
+    }
+    free(direct);
+}
+
+void channel_direct_stats(Channel *channel, TineClientStats *out_stats)
+{
+    DirectChannel *direct = (DirectChannel *)channel;
+    out_stats->direct_reads = atomic_load_explicit(&direct->reads, memory_order_relaxed);
+    for (size_t i = 0; i < TINE_FALLBACK_COUNT; i++) {
+        out_stats->fallbacks[i] = atomic_load_explicit(&direct->fallbacks[i], memory_order_relaxed);
+    }
+    if (direct->generation != process_generation()) return;
+    pthread_mutex_lock(&direct->mutex);
+    out_stats->is_direct = direct->store != NULL;
+    snprintf(out_stats->last_why, sizeof(out_stats->last_why), "%s", direct->last_why);
+    pthread_mutex_unlock(&direct->mutex);
+}
+
+void channel_direct_for_test(Channel *channel, Clock clock, size_t map_bytes)
+{
+    DirectChannel *direct = (DirectChannel *)channel;
+    direct->clock = clock;
+    direct->map_bytes = map_bytes;
+}

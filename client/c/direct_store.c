@@ -1,0 +1,252 @@
+// Mapped stores.
+//
+// The tricky part is to notice, at the price of one system call, that a file was replaced. Whatever
+// gives a name to another file changes the directory's time. So as long as that stays as it was,
+// and it is old enough that a change right after the last look would show, nothing was replaced.
+
+#include "direct_store.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/process.h"
+
+enum { PLACE_BYTES_MAX = PATH_BYTES_MAX + 16 };
+
+static const int64_t SETTLED_NS = 1000000000; // far more than a file system's clock ticks
+
+struct DirectStore {
+    Store *store; // owned
+    char directory[PATH_BYTES_MAX];
+    KvFiles files;
+    ino_t directory_inode;
+    unsigned generation;
+    atomic_int references;
+    atomic_bool is_retired;
+    atomic_int_fast64_t settled_ns; // the directory's time when nothing was replaced; 0: not known
+    DirectStore *next;              // in the registry
+};
+
+static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+static DirectStore *registry;
+
+static bool check_place(const DirectPlace *place, Doubt *doubt);
+static bool find_open(const DirectPlace *place, DirectStore **out_store, Doubt *doubt);
+static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *doubt);
+
+__attribute__((format(printf, 3, 4))) static bool doubt_say(Doubt *doubt, TineFallback fallback,
+                                                            const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    doubt->fallback = fallback;
+    vsnprintf(doubt->why, sizeof(doubt->why), format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+// The registry is its process's: in a child of fork nothing is open.
+static void forget_registry(void)
+{
+    pthread_mutex_init(&registry_mutex, NULL);
+    registry = NULL;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_registry);
+}
+
+bool direct_store_open(const DirectPlace *place, DirectStore **out_store, Doubt *out_doubt)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    if (!check_place(place, out_doubt)) return false;
+    *out_store = NULL;
+    pthread_mutex_lock(&registry_mutex);
+    bool is_open = find_open(place, out_store, out_doubt);
+    if (is_open && !*out_store) is_open = open_anew(place, out_store, out_doubt);
+    pthread_mutex_unlock(&registry_mutex);
+    return is_open;
+}
+
+static bool check_place(const DirectPlace *place, Doubt *doubt)
+{
+    const Tine__V1__DirectReads *said = place->said;
+    struct stat status;
+    if (!said || !*said->directory) {
+        return doubt_say(doubt, TINE_FALLBACK_NOT_OFFERED, "the server offers no direct reads");
+    }
+    if (said->user_id != geteuid()) {
+        return doubt_say(doubt, TINE_FALLBACK_OTHER_USER, "the server runs as user %u, this as %u",
+                         said->user_id, (unsigned)geteuid());
+    }
+    if (place->format != STORE_FORMAT_VERSION) {
+        return doubt_say(doubt, TINE_FALLBACK_OTHER_FORMAT,
+                         "the store has format %u, this library reads %d", place->format,
+                         STORE_FORMAT_VERSION);
+    }
+    if (stat("/proc/self/ns/pid", &status) != 0 || status.st_ino != said->pid_namespace) {
+        return doubt_say(doubt, TINE_FALLBACK_OTHER_NAMESPACE,
+                         "the server is in another PID namespace");
+    }
+    char path[PLACE_BYTES_MAX];
+    int size = snprintf(path, sizeof(path), "%s/data.mdb", said->directory);
+    if (size >= PATH_BYTES_MAX || stat(path, &status) != 0) {
+        return doubt_say(doubt, TINE_FALLBACK_OTHER_NAMESPACE, "%.200s is not to be seen here",
+                         said->directory);
+    }
+    if (status.st_ino != said->data_inode || status.st_dev != said->device) {
+        return doubt_say(doubt, TINE_FALLBACK_REPLACED, "%.200s is not the server's file", path);
+    }
+    if (status.st_uid == geteuid()) return true;
+    return doubt_say(doubt, TINE_FALLBACK_OTHER_USER, "the store belongs to user %u",
+                     (unsigned)status.st_uid);
+}
+
+// `*out_store` stays NULL if it is to be opened.
+static bool find_open(const DirectPlace *place, DirectStore **out_store, Doubt *doubt)
+{
+    for (DirectStore *store = registry; store; store = store->next) {
+        if (store->files.data != place->said->data_inode ||
+            store->files.device != place->said->device) {
+            continue;
+        }
+        bool is_same = store->files.lock == place->said->lock_inode &&
+                       strcmp(store_instance_id(store->store), place->instance_id) == 0;
+        if (!is_same || atomic_load(&store->is_retired)) {
+            return doubt_say(doubt, TINE_FALLBACK_REPLACED,
+                             "reads of the store as it was opened before are still running");
+        }
+        direct_store_reference(store);
+        *out_store = store;
+        return true;
+    }
+    return true;
+}
+
+static bool verify(DirectStore *store, const DirectPlace *place, Doubt *doubt)
+{
+    kv_files(store_kv(store->store), &store->files);
+    struct stat status;
+    bool is_same = store->files.data == place->said->data_inode &&
+                   store->files.lock == place->said->lock_inode &&
+                   store->files.device == place->said->device &&
+                   stat(store->directory, &status) == 0;
+    if (is_same) store->directory_inode = status.st_ino;
+    if (is_same && direct_store_is_current(store) &&
+        strcmp(store_instance_id(store->store), place->instance_id) == 0) {
+        return true;
+    }
+    return doubt_say(doubt, TINE_FALLBACK_REPLACED, "the store in %.200s is not the server's",
+                     store->directory);
+}
+
+static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *doubt)
+{
+    DirectStore *store = calloc(1, sizeof(DirectStore));
+    if (!store) return doubt_say(doubt, TINE_FALLBACK_STORE_ERROR, "there is no memory");
+    snprintf(store->directory, sizeof(store->directory), "%s", place->said->directory);
+    store->generation = process_generation();
+    atomic_init(&store->references, 1);
+    StoreOptions options = {
+        .directory = store->directory,
+        .is_read_only = true,
+        .is_beside = true,
+        .map_bytes = place->map_bytes ? place->map_bytes : place->said->map_bytes,
+        .clock = place->clock,
+    };
+    ErrorDetail detail = {{0}};
+    Error error = store_open(&options, &detail, &store->store);
+    bool is_good = false;
+    if (error) {
+        TineFallback fallback =
+            error == ERROR_UNAVAILABLE ? TINE_FALLBACK_OPEN_HERE : TINE_FALLBACK_STORE_ERROR;
+        (void)doubt_say(doubt, fallback, "%s", detail.text[0] ? detail.text : error_text(error));
+    } else {
+        is_good = verify(store, place, doubt);
+    }
+    if (!is_good) {
+        store_close(store->store);
+        free(store);
+        return false;
+    }
+    store->next = registry;
+    registry = store;
+    *out_store = store;
+    return true;
+}
+
+void direct_store_reference(DirectStore *store)
+{
+    atomic_fetch_add_explicit(&store->references, 1, memory_order_relaxed);
+}
+
+void direct_store_release(DirectStore *store)
+{
+    if (store->generation != process_generation()) return;
+    int references = atomic_load(&store->references);
+    while (references > 1) {
+        if (atomic_compare_exchange_weak(&store->references, &references, references - 1)) return;
+    }
+    // Perhaps the last one: then nobody may find it any more.
+    pthread_mutex_lock(&registry_mutex);
+    bool is_last = atomic_fetch_sub(&store->references, 1) == 1;
+    if (is_last) {
+        DirectStore **link = &registry;
+        while (*link != store)
+            link = &(*link)->next;
+        *link = store->next;
+        store_close(store->store);
+        free(store);
+    }
+    pthread_mutex_unlock(&registry_mutex);
+}
+
+static bool file_is(const DirectStore *store, const char *name, uint64_t inode)
+{
+    char path[PLACE_BYTES_MAX];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s/%s", store->directory, name);
+    return stat(path, &status) == 0 && status.st_ino == inode &&
+           status.st_dev == store->files.device;
+}
+
+bool direct_store_is_current(DirectStore *store)
+{
+    struct stat status;
+    if (stat(store->directory, &status) != 0 || status.st_ino != store->directory_inode ||
+        status.st_dev != store->files.device) {
+        return false;
+    }
+    int64_t changed_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
+    if (changed_ns == atomic_load_explicit(&store->settled_ns, memory_order_relaxed)) return true;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (!file_is(store, "data.mdb", store->files.data) ||
+        !file_is(store, "lock.mdb", store->files.lock)) {
+        return false;
+    }
+    int64_t now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    if (now_ns - changed_ns > SETTLED_NS) {
+        atomic_store_explicit(&store->settled_ns, changed_ns, memory_order_relaxed);
+    }
+    return true;
+}
+
+void direct_store_retire(DirectStore *store)
+{
+    atomic_store(&store->is_retired, true);
+}
+
+Store *direct_store_of(DirectStore *store)
+{
+    return store->store;
+}

@@ -1,0 +1,40 @@
+// Mapped stores of servers: one for each store in a process, whoever reads it, for a second mapping
+// of the same file would drop the first one's locks.
+
+#pragma once
+
+#include "store/store.h"
+#include "tine.h"
+
+typedef struct DirectStore DirectStore;
+
+// Where a server says that its store is.
+typedef struct DirectPlace {
+    const Tine__V1__DirectReads *said; // borrowed
+    const char *instance_id;           // likewise
+    uint32_t format;
+    Clock clock;      // .now_ms NULL: the system's; for tests
+    size_t map_bytes; // 0: as large as the server's; for tests
+} DirectPlace;
+
+// Why a store cannot be read here.
+typedef struct Doubt {
+    TineFallback fallback;
+    char why[256];
+} Doubt;
+
+// False, and why: it must not be read here, or cannot be opened. Else the caller's reference.
+bool direct_store_open(const DirectPlace *place, DirectStore **out_store, Doubt *out_doubt);
+
+void direct_store_reference(DirectStore *store);
+
+// Gives a reference back; with the last one the map goes. In a child of fork it is left alone.
+void direct_store_release(DirectStore *store);
+
+// Whether the files that were opened still have their names: one stat of the directory, mostly.
+bool direct_store_is_current(DirectStore *store);
+
+// Nobody gets it any more: it must be opened anew once its readers are gone.
+void direct_store_retire(DirectStore *store);
+
+Store *direct_store_of(DirectStore *store); // borrowed
