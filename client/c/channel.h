@@ -36,8 +36,8 @@ typedef struct Channel {
     // Subscribes to the bus of the same store; waits for nothing. NULL when there is none (now), or
     // no memory; else the caller's. The member is NULL where there never is one.
     Feed *(*feed_open)(struct Channel *channel);
-    // A number that is another when the connection is another; odd while there is one. `looks`: asks
-    // the kernel first whether it is still there. NULL: it cannot be told.
+    // A number that is another when the connection is another; odd while there is one. `looks`:
+    // asks the kernel first whether it is still there. NULL: it cannot be told.
     unsigned (*connection)(struct Channel *channel, bool looks);
     bool is_remote; // there is a connection that may break: the client retries above it
 } Channel;

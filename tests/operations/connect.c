@@ -15,6 +15,7 @@
 #include "channel_local.h"
 #include "client.h"
 #include "harness.h"
+#include "reader.h"
 #include "transport/transport.h"
 
 enum { DRAIN_MS = 30 * 1000 };
@@ -34,19 +35,37 @@ static unsigned port_find(void)
     return ntohs(address.sin_port);
 }
 
+// A short name of the test's directory: its own may be longer than a socket's path can be.
+static int directory_open(void)
+{
+    static int directory = -1;
+    if (directory < 0) directory = open(test_dir(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CHECK(directory >= 0);
+    return directory;
+}
+
+static bool is_direct(void)
+{
+    const char *name = getenv("TINE_TEST_CHANNEL");
+    return name && strcmp(name, "direct") == 0;
+}
+
+void connect_prepare(Clock clock)
+{
+    if (!is_direct()) return;
+    (void)directory_open();
+    reader_start(clock);
+}
+
 static void connect_by_socket(Engine *engine, const char *channel, Transport **out_transport,
                               Tine **out_tine)
 {
-    // A short name of the test's directory: its own may be longer than a socket's path can be.
-    static int directory = -1;
-    if (directory < 0) {
-        directory = open(test_dir(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-        // NNG frees closed sockets some time later; what is left by now would look like a leak.
-        atexit(nng_fini);
-    }
-    CHECK(directory >= 0);
+    static bool is_prepared = false;
+    // NNG frees closed sockets some time later; what is left by now would look like a leak.
+    if (!is_prepared) atexit(nng_fini);
+    is_prepared = true;
     char path[64], tcp_url[64], url[128];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d/tine.sock", directory);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d/tine.sock", directory_open());
     snprintf(tcp_url, sizeof(tcp_url), "tcp://127.0.0.1:%u", port_find());
     bool is_tcp = strcmp(channel, "tcp") == 0;
     TransportOptions options = {.engine = engine, .socket_path = path};
@@ -64,6 +83,7 @@ static void connect_by_socket(Engine *engine, const char *channel, Transport **o
     int code = tine_open_with(is_tcp ? tcp_url : url, &open_options, &status, out_tine);
     if (code) printf("%s\n", status.message);
     CHECK_EQ(code, STATUS_OK);
+    if (is_direct()) (*out_tine)->channel = reader_channel((*out_tine)->channel, path);
     (*out_tine)->makes_no_ids = true; // tests count the rows that an operation_id leaves
 }
 
@@ -72,7 +92,8 @@ void connect_engine(Engine *engine, Transport **out_transport, Tine **out_tine)
     const char *name = getenv("TINE_TEST_CHANNEL");
     *out_transport = NULL;
     if (name && *name && strcmp(name, "local") != 0) {
-        CHECK(strcmp(name, "sp") == 0 || strcmp(name, "nng") == 0 || strcmp(name, "tcp") == 0);
+        CHECK(strcmp(name, "sp") == 0 || strcmp(name, "nng") == 0 || strcmp(name, "tcp") == 0 ||
+              is_direct());
         connect_by_socket(engine, name, out_transport, out_tine);
         return;
     }

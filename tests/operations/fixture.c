@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/wire.h"
 #include "connect.h"
@@ -52,8 +53,10 @@ static void fixture_stop(Fixture *f)
 
 Fixture *fixture_open(void)
 {
-    Fixture *f = calloc(1, sizeof(Fixture));
-    CHECK(f);
+    // Shared, for the clock that is in it, with a process that reads.
+    Fixture *f =
+        mmap(NULL, sizeof(Fixture), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(f != MAP_FAILED);
     f->memory = calloc(1, sizeof(FixtureMemory));
     f->now_ms = FIXTURE_NOW_MS;
     f->options.store = (StoreOptions){
@@ -63,6 +66,7 @@ Fixture *fixture_open(void)
         .clock = {fixture_clock, f},
         .random_seed = test_seed(),
     };
+    connect_prepare(f->options.store.clock);
     fixture_start(f);
     return f;
 }
@@ -93,7 +97,7 @@ void fixture_close(Fixture **pointer)
     free(f->memory->messages);
     free(f->memory->blocks);
     free(f->memory);
-    free(f);
+    munmap(f, sizeof(Fixture));
     *pointer = NULL;
 }
 
