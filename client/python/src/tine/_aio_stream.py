@@ -1,0 +1,290 @@
+"""WatchEvents of the asyncio client: a watch driven by a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from math import inf
+from time import monotonic
+from typing import Any, Callable, Optional, Union
+
+import grpc
+import grpc.aio
+
+from tine import _grpc, _sp, _status
+from tine._aio_link import AioLink, Job, Outcome
+from tine._bus import BusReader
+from tine._call import Metadata, Settings, deadline_of
+from tine._errors import aio_error_of
+from tine._sp import Malformed
+from tine._status import Failure
+from tine._watch import Fetch, Find, Give, Listen, Pause, Subscribe, Watch, ask, patient_until
+from tine.v1.records_pb2 import Event
+from tine.v1.store_pb2 import WatchEventsRequest, WatchEventsResponse
+
+_READY_MAX = 1000  # events that wait for the caller; then the watch waits
+
+
+class Bus:
+    """A subscription. PUB sends everything to everyone: nothing is said after the hello."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock = sock
+        self._reader = BusReader()
+
+    @classmethod
+    async def open(cls, path: str) -> Bus:
+        """Raises OSError."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(sock, path)
+            sock.send(_sp.hello(_sp.SUB))
+        except BaseException:
+            sock.close()
+            raise
+        return cls(sock)
+
+    async def next(self, until: float) -> Optional[bytes]:
+        """The next message; None when there is none by then. Raises OSError and Malformed: there
+        will be no more."""
+        while True:
+            message = self._reader.take()
+            if message is not None:
+                return message
+            try:
+                count = self._sock.recv_into(self._reader.room())
+            except BlockingIOError:
+                if monotonic() >= until:
+                    return None
+                await self._readable(until)
+                continue
+            if count == 0:
+                raise ConnectionResetError("the bus hung up")
+            self._reader.took(count)
+
+    async def _readable(self, until: float) -> None:
+        """Waits for bytes, but takes none: so nothing is lost when the wait is cancelled."""
+        ready: asyncio.Future[None] = self._loop.create_future()
+
+        def wake() -> None:
+            if not ready.done():
+                ready.set_result(None)
+
+        timer = self._loop.call_later(max(until - monotonic(), 0), wake)
+        self._loop.add_reader(self._sock, wake)
+        try:
+            await ready
+        finally:
+            self._loop.remove_reader(self._sock)
+            timer.cancel()
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+class WatchCall(_grpc.AioUnaryStreamCall):
+    """The events as an async iterator."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        request: WatchEventsRequest,
+        deserializer: Optional[Callable[[bytes], Any]],
+        timeout: Optional[float],
+        metadata: Optional[Metadata],
+        wait_for_ready: Optional[bool],
+    ) -> None:
+        self._settings = settings
+        self._events_path = settings.address.events_path
+        self._deserializer = deserializer
+        self._deadline = deadline_of(timeout)
+        self._metadata = list(metadata) if metadata is not None else []
+        self._watch = Watch(
+            request,
+            bus_is_there=self._events_path is not None,
+            patient_until=patient_until(settings, wait_for_ready),
+        )
+        loop = asyncio.get_running_loop()
+        # A call that waits keeps its place among the 64 of a connection: the watch has its own.
+        self._link = AioLink(settings)
+        self._bus: Optional[Bus] = None
+        self._ready: asyncio.Queue[Optional[Event]] = asyncio.Queue(_READY_MAX)
+        self._begun: asyncio.Future[None] = loop.create_future()
+        self._ended: asyncio.Future[Failure] = loop.create_future()
+        self._end: Optional[Failure] = None
+        self._is_cancelled = False
+        self._callbacks: list[Callable[[Any], None]] = []
+        self._timer: Optional[asyncio.TimerHandle] = None
+        if timeout is not None:
+            self._timer = loop.call_later(max(timeout, 0), self._expire)
+        self._task = loop.create_task(self._run())
+
+    # The task.
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                event = await self._step()
+                if self._watch.has_begun and not self._begun.done():
+                    self._begun.set_result(None)
+                if event is not None:
+                    await self._ready.put(event)
+        except Failure as failure:
+            self._finish(failure)
+        except asyncio.CancelledError:
+            self._finish(_status.cancelled())
+        finally:
+            self._bus_close()
+            self._link.close()
+            await self._link.closed()
+
+    async def _step(self) -> Optional[Event]:
+        """One step of the watch. Raises Failure."""
+        watch, now = self._watch, monotonic()
+        step = watch.step(now)
+        if not watch.has_bus:
+            self._bus_close()
+        if isinstance(step, Give):
+            return step.event
+        if isinstance(step, Subscribe):
+            await self._subscribe()
+        elif isinstance(step, Listen):
+            return await self._listen(step.until)
+        elif isinstance(step, Pause):
+            await asyncio.sleep(step.until - now)
+        else:
+            await self._ask(step, now)
+        return None
+
+    async def _subscribe(self) -> None:
+        try:
+            self._bus = await Bus.open(self._events_path or "")
+        except OSError:
+            self._watch.bus_lost(monotonic())
+        else:
+            self._watch.subscribed(monotonic())
+
+    async def _listen(self, until: float) -> Optional[Event]:
+        assert self._bus
+        try:
+            message = await self._bus.next(until)
+        except (OSError, Malformed):
+            self._watch.bus_lost(monotonic())
+            return None
+        if message is None:
+            self._watch.silence(monotonic())
+            return None
+        return self._watch.heard(message, monotonic())
+
+    async def _ask(self, step: Union[Find, Fetch], now: float) -> None:
+        """Calls Stats or ListEvents."""
+        answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        def finished(outcome: Outcome) -> None:
+            if not answer.done():
+                answer.set_result(outcome)
+
+        self._link.submit(Job(ask(step, self._settings, self._metadata, inf), finished))
+        outcome = await answer
+        if isinstance(outcome, Failure):
+            self._watch.refused(outcome, monotonic())
+        else:
+            self._watch.answered(step, outcome, monotonic())
+
+    def _bus_close(self) -> None:
+        bus, self._bus = self._bus, None
+        if bus:
+            bus.close()
+
+    # How it ends.
+
+    def _expire(self) -> None:
+        self._finish(_status.late(was_sent=True))
+
+    def _finish(self, failure: Failure, *, cancels: bool = False) -> bool:
+        if self._end:
+            return False
+        self._end = failure
+        self._is_cancelled = cancels
+        self._ended.set_result(failure)
+        if not self._begun.done():
+            self._begun.set_result(None)
+        if self._timer:
+            self._timer.cancel()
+        self._task.cancel()
+        if not self._ready.full():
+            self._ready.put_nowait(None)  # wakes who waits for an event
+        for callback in self._callbacks:
+            callback(self)
+        self._callbacks.clear()
+        return True
+
+    def cancel(self) -> bool:
+        return self._finish(_status.cancelled(), cancels=True)
+
+    def close(self) -> None:
+        """With the client."""
+        self._finish(_status.closed())
+
+    async def closed(self) -> None:
+        """After its end: until nothing is left of it on the loop."""
+        await asyncio.wait([self._task])
+
+    # What callers ask.
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        event = None if self._end else await self._ready.get()
+        if event is None:
+            if not self._ready.full():
+                self._ready.put_nowait(None)  # for the next who asks
+            if self._is_cancelled:
+                raise asyncio.CancelledError
+            raise aio_error_of(self._end or _status.cancelled())
+        response = WatchEventsResponse(event=event)
+        if self._deserializer is None or self._deserializer == WatchEventsResponse.FromString:
+            return response
+        return self._deserializer(response.SerializeToString())
+
+    async def read(self) -> Any:
+        return await self.__anext__()
+
+    async def wait_for_connection(self) -> None:
+        """Until the watch has begun: what is written after this returned will be seen."""
+        await asyncio.shield(self._begun)
+        if self._end:
+            raise aio_error_of(self._end)
+
+    async def initial_metadata(self) -> grpc.aio.Metadata:
+        await asyncio.shield(self._begun)
+        return grpc.aio.Metadata()
+
+    async def trailing_metadata(self) -> grpc.aio.Metadata:
+        failure = await asyncio.shield(self._ended)
+        return aio_error_of(failure).trailing()
+
+    async def code(self) -> grpc.StatusCode:
+        return (await asyncio.shield(self._ended)).status_code
+
+    async def details(self) -> str:
+        return (await asyncio.shield(self._ended)).message
+
+    def done(self) -> bool:
+        return self._end is not None
+
+    def cancelled(self) -> bool:
+        return self._is_cancelled
+
+    def time_remaining(self) -> Optional[float]:
+        return None if self._deadline == inf else max(self._deadline - monotonic(), 0.0)
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
+        if self._end:
+            callback(self)
+        else:
+            self._callbacks.append(callback)

@@ -1,0 +1,204 @@
+"""One call: what it sends, when its time is up, whether it is sent again. No input or output."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, inf
+from time import monotonic
+from typing import Any, Optional, Union
+
+import grpc.aio
+from google.protobuf.descriptor_pb2 import MethodOptions
+
+from tine import _envelope, _status
+from tine._envelope import Text
+from tine._place import Address
+from tine._status import UNAVAILABLE, Failure
+from tine.v1 import store_pb2
+
+BACKOFF_S_MIN, BACKOFF_S_MAX = 0.05, 2.0
+CONNECT_S_MAX = 5.0
+_TIMEOUT_MS_MAX = 2**53
+
+#: Pairs of a key and a value, as gRPC has them; a grpc.aio.Metadata too.
+Metadata = Union[grpc.aio.Metadata, Sequence[tuple[str, Union[str, bytes]]]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was said when the client was made."""
+
+    address: Address
+    token: bytes  # as the encoded field
+    retry_s: float
+    starts_tined: bool
+
+
+@dataclass(frozen=True)
+class Method:
+    """What the contract says of a call."""
+
+    path: str
+    field: bytes  # of the envelope
+    is_read: bool
+    is_broadcast: bool
+    is_watch: bool
+
+
+@lru_cache(maxsize=1024)
+def method_of(path: str) -> Method:
+    service = store_pb2.DESCRIPTOR.services_by_name["StoreService"]
+    prefix = f"/{service.full_name}/"
+    found = service.methods_by_name.get(path[len(prefix) :]) if path.startswith(prefix) else None
+    is_read = (
+        found is not None and found.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS
+    )
+    return Method(
+        path=path,
+        field=_envelope.method_field(path),
+        is_read=is_read,
+        is_broadcast=found is not None and found.name == "BroadcastEvent",
+        is_watch=found is not None and found.name == "WatchEvents",
+    )
+
+
+def backoff_s(failures: int) -> float:
+    """How long to wait after so many failures in a row: 50 ms … 2 s, give or take a fifth."""
+    if failures <= 0:
+        return 0.0
+    wait = BACKOFF_S_MIN * float(2 ** min(failures - 1, 10))
+    return min(wait, BACKOFF_S_MAX) * random.uniform(0.8, 1.2)
+
+
+def operation_id_make() -> str:
+    return secrets.token_hex(16)
+
+
+def deadline_of(timeout: Optional[float]) -> float:
+    return inf if timeout is None else monotonic() + timeout
+
+
+class Exchange:
+    """One call and its attempts, all of them under one operation_id."""
+
+    __slots__ = (
+        "_body",
+        "_failures",
+        "_is_repeatable",
+        "_method",
+        "_operation_id",
+        "_retries",
+        "_stale",
+        "_token",
+        "_traceparent",
+        "connect_until",
+        "deadline",
+    )
+
+    def __init__(
+        self,
+        settings: Settings,
+        method: Method,
+        body: bytes,
+        timeout: Optional[float] = None,
+        metadata: Optional[Metadata] = None,
+        wait_for_ready: Optional[bool] = None,
+    ) -> None:
+        self._method = method
+        self._body = body
+        self._token = settings.token
+        self._traceparent: Text = b""
+        operation_id: Optional[Text] = None
+        if metadata is not None:
+            for key, value in metadata:
+                if key == "tine-operation-id":
+                    operation_id = value
+                elif key == "traceparent":
+                    self._traceparent = value
+                elif key == "tine-token":
+                    self._token = _envelope.token_field(value)
+        if method.is_read:
+            operation_id = b""
+        elif operation_id is None:
+            operation_id = operation_id_make()
+        self._operation_id: Text = operation_id
+        # A broadcast stores nothing, so its operation_id is not remembered: again is twice.
+        self._is_repeatable = method.is_read or (bool(operation_id) and not method.is_broadcast)
+        self._failures = 0
+        self._stale = 0
+        self.deadline = inf
+        if timeout is not None or settings.retry_s > 0:
+            now = monotonic()
+            if timeout is not None:
+                self.deadline = now + timeout
+        self._retries = settings.retry_s > 0
+        #: Until then a server that is not there is waited for; 0: it is looked for once.
+        self.connect_until = 0.0
+        if wait_for_ready:
+            self.connect_until = self.deadline
+        elif settings.retry_s > 0:
+            self.connect_until = min(self.deadline, now + settings.retry_s)
+
+    def head(self) -> bytes:
+        """The envelope of the next attempt, without the body. Raises Failure."""
+        timeout_ms = 0
+        if self.deadline != inf:
+            left_ms = ceil((self.deadline - monotonic()) * 1000)
+            timeout_ms = min(max(left_ms, 1), _TIMEOUT_MS_MAX)
+        body_bytes = len(self._body)
+        head = _envelope.request_head(
+            self._method.field,
+            self._operation_id,
+            timeout_ms,
+            self._traceparent,
+            self._token,
+            body_bytes,
+        )
+        if len(head) + body_bytes > _envelope.REQUEST_BYTES_MAX:
+            raise _status.too_long()
+        return head
+
+    @property
+    def body(self) -> bytes:
+        return self._body
+
+    def retry_in(self, failure: Failure) -> Optional[float]:
+        """How long to wait before the next attempt; None: there is none.
+
+        Nothing is sent twice unless the caller asked for that. What was not sent at all goes to
+        the next connection: the one there was had gone stale.
+        """
+        if failure.is_broken and not failure.was_sent and self._stale < 2:
+            self._stale += 1
+            return 0.0
+        if not self._retries or failure.code != UNAVAILABLE:
+            return None
+        if failure.is_broken:
+            if failure.was_sent and not self._is_repeatable:
+                return None
+        elif self._failures == 0:
+            self._failures = 1  # the server is there, but not ready: it refused
+        wait = backoff_s(self._failures)
+        self._failures += 1
+        return wait if monotonic() + wait < self.connect_until else None
+
+
+def body_of(serializer: Optional[Any], request: Any) -> bytes:
+    if serializer is None:
+        return bytes(request)
+    body: bytes = serializer(request)
+    return body
+
+
+def reply_of(deserializer: Optional[Any], body: bytes) -> Any:
+    """The reply as the stub wants it. Raises Failure."""
+    if deserializer is None:
+        return body
+    try:
+        return deserializer(body)
+    except Exception:
+        raise _status.undecodable() from None

@@ -1,0 +1,98 @@
+"""The envelope around a request's body and a reply's."""
+
+from __future__ import annotations
+
+from typing import Union
+
+from google.protobuf.message import DecodeError
+
+from tine import _status
+from tine._sp import ID_BYTES, Payload
+from tine._status import Failure
+from tine.v1 import rpc_pb2
+
+REQUEST_BYTES_MAX = 16 * 1024 * 1024
+
+_METHOD, _OPERATION_ID, _TRACEPARENT, _TOKEN, _BODY = 0x0A, 0x12, 0x22, 0x2A, 0x7A
+_TIMEOUT = 0x18
+
+Text = Union[str, bytes]
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def field(tag: int, text: Text) -> bytes:
+    """A field of bytes; nothing when they are empty."""
+    if not text:
+        return b""
+    data = text.encode() if isinstance(text, str) else text
+    return bytes((tag,)) + varint(len(data)) + data
+
+
+def method_field(path: str) -> bytes:
+    return field(_METHOD, path)
+
+
+def token_field(token: Text) -> bytes:
+    return field(_TOKEN, token)
+
+
+def request_head(
+    method: bytes,
+    operation_id: Text,
+    timeout_ms: int,
+    traceparent: Text,
+    token: bytes,
+    body_bytes: int,
+) -> bytes:
+    """All of a Request but its body, which comes last. `method` and `token` are encoded fields."""
+    head = method
+    if operation_id:
+        head += field(_OPERATION_ID, operation_id)
+    if timeout_ms:
+        head += bytes((_TIMEOUT,)) + varint(timeout_ms)
+    if traceparent:
+        head += field(_TRACEPARENT, traceparent)
+    if body_bytes == 0:
+        return head + token
+    if body_bytes < 0x80:
+        return head + token + bytes((_BODY, body_bytes))
+    return head + token + bytes((_BODY,)) + varint(body_bytes)
+
+
+def response_body(payload: Payload, begin: int = ID_BYTES) -> bytes:
+    """The body of the Response that begins there. Raises Failure when it is another status."""
+    size = len(payload)
+    # Nearly all replies are one body, of one or two bytes of length or more.
+    if size > begin + 1 and payload[begin] == _BODY:
+        at, length, shift = begin + 1, 0, 0
+        while at < size and shift < 28:
+            byte = payload[at]
+            at += 1
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                if at + length == size:
+                    return bytes(memoryview(payload)[at:])
+                break
+    return _response_parse(bytes(payload[begin:]))
+
+
+def _response_parse(data: bytes) -> bytes:
+    if not data:  # says nothing, not even that all went well
+        raise _status.undecodable()
+    try:
+        response = rpc_pb2.Response.FromString(data)
+    except DecodeError:
+        raise _status.undecodable() from None
+    said = response.status
+    if said.code != 0:
+        raise Failure(said.code, said.reason, said.message)
+    return response.body

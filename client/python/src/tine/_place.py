@@ -1,0 +1,81 @@
+"""Where the daemon is: URLs, and where tined listens when nobody says."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import Optional
+from urllib.parse import urlsplit
+
+SOCKET_PATH_BYTES_MAX = 107
+
+_IPC = "ipc://"
+
+
+@dataclass(frozen=True)
+class Address:
+    url: str
+    path: str  # of the Unix socket; "" with tcp
+    host: str = ""
+    port: int = 0
+
+    @property
+    def is_tcp(self) -> bool:
+        return not self.path
+
+    @property
+    def events_path(self) -> Optional[str]:
+        """Of the bus beside the socket; None when there is none."""
+        if self.is_tcp:
+            return None
+        base = self.path[: -len(".sock")] if self.path.endswith(".sock") else self.path
+        events = base + ".events"
+        return events if len(os.fsencode(events)) <= SOCKET_PATH_BYTES_MAX else None
+
+
+def default_url() -> str:
+    """$TINE_URL, $TINE_SOCKET, else where tined listens by itself. Raises PermissionError when
+    that is a directory in /tmp in which others could listen."""
+    url = os.environ.get("TINE_URL")
+    if url:
+        return url
+    socket = os.environ.get("TINE_SOCKET")
+    if socket:
+        return socket if "://" in socket or socket.startswith("embedded:") else _IPC + socket
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if runtime.startswith("/"):
+        return f"{_IPC}{runtime}/tine/tine.sock"
+    directory = f"/tmp/tine-{os.geteuid()}"
+    _check_private(directory)
+    return f"{_IPC}{directory}/tine.sock"
+
+
+def _check_private(directory: str) -> None:
+    try:
+        found = os.lstat(directory)
+    except FileNotFoundError:
+        return
+    is_ours = found.st_uid in (os.geteuid(), 0)
+    if not stat.S_ISDIR(found.st_mode) or not is_ours or found.st_mode & 0o022:
+        raise PermissionError(
+            f"{directory} belongs to others, or others can write to it; name a URL"
+        )
+
+
+def address_of(url: Optional[str]) -> Address:
+    """Raises ValueError: the URL is none of ours."""
+    url = url or default_url()
+    if url.startswith(_IPC):
+        path = url[len(_IPC) :]
+        if not 1 <= len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
+            raise ValueError("the path of a socket has 1 to 107 bytes: ipc://PATH")
+        return Address(url=url, path=path)
+    if url.startswith("tcp://"):
+        parts = urlsplit(url)
+        if not parts.hostname or not parts.port or parts.path or parts.username:
+            raise ValueError("a server on tcp is named as tcp://HOST:PORT")
+        return Address(url=url, path="", host=parts.hostname, port=parts.port)
+    if url.startswith("embedded:"):
+        raise ValueError("a store in the process (embedded:) is there in C only; start a tined")
+    raise ValueError(f"the URL is none of ipc://PATH and tcp://HOST:PORT: {url}")

@@ -1,0 +1,168 @@
+"""Starting tined, as the command line `tine` does it. Linux only.
+
+Whoever holds the lock looks once more whether one listens, then starts one and keeps the lock
+until it is ready. So 20 at once start one, and 19 find it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+_IDLE_EXIT = "30m"
+_READY_WITHIN_MS = 60 * 1000
+_ENDED_WITHIN_MS = 15 * 1000  # tined gives up on its clients after 6 s
+_TINED_EXIT_IN_USE = 3
+_LAST_WORDS_BYTES_MAX = 4096
+
+_started: list[int] = []  # those that may have to be waited for
+
+
+class StartError(Exception):
+    """tined cannot be started, and why."""
+
+
+def start(socket_path: str) -> None:
+    """Returns when one listens there. Raises StartError."""
+    if not sys.platform.startswith("linux"):
+        raise StartError("no tined runs, and starting it is there on Linux only")
+    tined = os.environ.get("TINED") or shutil.which("tined")
+    if not tined:
+        raise StartError("no tined runs, and none is in $PATH; $TINED may name one")
+    directory = _state_directory()
+    log = directory / "tined.log"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(
+            directory / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+    except OSError as error:
+        raise StartError(f"no tined runs, and {directory} for its log: {error}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _reap()
+        path = os.path.abspath(socket_path)
+        if _is_listening(path):
+            return
+        is_in_use = _launch(tined, path, log)
+        if is_in_use and not _is_listening(path):
+            # Who has the socket and does not answer is about to leave.
+            _wait_for_holder(path)
+            if _launch(tined, path, log) and not _is_listening(path):
+                raise StartError(f"another tined has {path}, and does not answer")
+    finally:
+        os.close(lock)
+
+
+def _state_directory() -> Path:
+    state, home = os.environ.get("XDG_STATE_HOME", ""), os.environ.get("HOME", "")
+    if state.startswith("/"):
+        return Path(state) / "tine"
+    if home.startswith("/"):
+        return Path(home) / ".local/state/tine"
+    raise StartError(
+        "no tined runs, and without $HOME or $XDG_STATE_HOME there is no place for its log"
+    )
+
+
+def _is_listening(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(path)
+            probe.sendall(b"\0SP\0\0\x30\0\0")
+            return len(probe.recv(8)) > 0
+        except OSError:
+            return False
+
+
+def _launch(tined: str, path: str, log: Path) -> bool:
+    """Starts one and waits until it is ready. True: it ended, for another has the socket or the
+    store. Raises StartError."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready, open(log, "ab") as output:
+        ready.bind("")  # the kernel gives it an abstract name
+        name = ready.getsockname()
+        environment = dict(os.environ)
+        environment["NOTIFY_SOCKET"] = "@" + os.fsdecode(name[1:])
+        environment.setdefault("TINE_IDLE_EXIT", _IDLE_EXIT)
+        begin = output.tell()
+        try:
+            process = subprocess.Popen(
+                [tined, "--socket", path, "--log-file", str(log)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd="/",
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise StartError(f"{tined} does not start: {error}") from None
+        is_ready = _wait_ready(ready, process)
+    if is_ready:
+        # It outlives this process, and is none that subprocess shall miss.
+        _started.append(process.pid)
+        process.returncode = 0
+        return False
+    if process.wait() == _TINED_EXIT_IN_USE:
+        return True
+    raise StartError(_last_words(log, begin))
+
+
+def _wait_ready(ready: socket.socket, process: subprocess.Popen[bytes]) -> bool:
+    """False: it has ended."""
+    ended = os.pidfd_open(process.pid)
+    try:
+        wanted = select.poll()
+        wanted.register(ready, select.POLLIN)
+        wanted.register(ended, select.POLLIN)
+        found = wanted.poll(_READY_WITHIN_MS)
+    finally:
+        os.close(ended)
+    if not found:
+        process.kill()
+        process.wait()
+        raise StartError("tined was started and was not ready in time")
+    return any(fd == ready.fileno() for fd, _ in found)
+
+
+def _last_words(log: Path, begin: int) -> str:
+    """What it said last, to its log, is why it ended."""
+    with open(log, "rb") as file:
+        file.seek(begin)
+        text = file.read(_LAST_WORDS_BYTES_MAX).decode(errors="replace")
+    for line in text.splitlines():
+        _, found, why = line.partition("tined: ")
+        if found:
+            return f"tined does not start: {why}"
+    return f"tined was started and ended; see {log}"
+
+
+def _wait_for_holder(path: str) -> None:
+    """Waits for the end of the process that the socket's lock names."""
+    try:
+        holder = os.pidfd_open(int(Path(path + ".lock").read_text().split()[0]))
+    except (OSError, ValueError, IndexError):
+        return  # it is gone already
+    try:
+        wanted = select.poll()
+        wanted.register(holder, select.POLLIN)
+        wanted.poll(_ENDED_WITHIN_MS)
+    finally:
+        os.close(holder)
+
+
+def _reap() -> None:
+    for pid in list(_started):
+        try:
+            if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                continue
+        except ChildProcessError:
+            pass  # of the parent of a fork
+        _started.remove(pid)

@@ -1,0 +1,162 @@
+"""A tined, and a peer that is hostile or answers as it is asked, for each test that wants one."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Callable, Optional
+
+import pytest
+from tine.v1.records_pb2 import ROLE_USER, ModelRef, NewMessage, Part, Text
+from tine.v1.store_pb2 import (
+    AppendMessageRequest,
+    CreateSessionRequest,
+    HealthRequest,
+    NewSession,
+)
+from tine.v1.store_pb2_grpc import StoreServiceStub
+
+import tine
+
+HERE = Path(__file__).resolve().parent
+ROOM = HERE.parent
+ROOT = ROOM.parent.parent
+BUILD = Path(os.environ.get("TINE_BUILD", ROOT / "build/release"))
+WAIT_S = 30.0  # for what must happen: a test that waits longer has failed
+
+
+class Daemon:
+    """A tined of the test's own, which may be killed and started again on the same store."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self.directory = directory
+        self.path = str(directory / "tine.sock")
+        self.url = f"ipc://{self.path}"
+        self._options = options
+        self._process: Optional[subprocess.Popen[bytes]] = None
+        self.start()
+
+    def start(self) -> None:
+        with open(self.directory / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    str(BUILD / "server/tined"),
+                    "--data",
+                    str(self.directory / "store"),
+                    "--socket",
+                    self.path,
+                    *self._options,
+                ],
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+            )
+
+    def wait(self) -> None:
+        """Until it answers."""
+        with tine.connect(self.url) as channel:
+            store = StoreServiceStub(channel)
+            store.Health(HealthRequest(), timeout=WAIT_S, wait_for_ready=True)
+
+    def kill(self) -> None:
+        """As kill -9 does."""
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def restart(self) -> None:
+        self.kill()
+        self.start()
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.terminate()
+            self._process.wait()
+            self._process = None
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """Short enough for the path of a socket."""
+    with tempfile.TemporaryDirectory(prefix="tine-") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def daemon(directory: Path) -> Iterator[Daemon]:
+    made = Daemon(directory)
+    try:
+        made.wait()
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def store(daemon: Daemon) -> Iterator[StoreServiceStub]:
+    with tine.connect(daemon.url) as channel:
+        yield StoreServiceStub(channel)
+
+
+@pytest.fixture
+def peer(directory: Path) -> Iterator[Callable[[str], str]]:
+    """Starts a peer in a mode and returns its URL."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(mode: str) -> str:
+        path = directory / f"{mode}.sock"
+        process = subprocess.Popen(
+            [str(BUILD / "tests/wire_peer"), "--socket", str(path), "--mode", mode],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+        processes.append(process)
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+        return f"ipc://{path}"
+
+    try:
+        yield start
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+            assert process.stdout
+            process.stdout.close()
+
+
+def _descriptors() -> set[str]:
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found.add(f"{name} {os.readlink(f'/proc/self/fd/{name}')}")
+        except FileNotFoundError:
+            continue  # that of the listing itself
+    return found
+
+
+@pytest.fixture(autouse=True)
+def leaks() -> Iterator[None]:
+    """Each test gives back its descriptors and its threads."""
+    gc.collect()
+    descriptors, threads = _descriptors(), set(threading.enumerate())
+    yield
+    gc.collect()
+    assert set(threading.enumerate()) <= threads
+    assert not _descriptors() - descriptors
+
+
+def create_session(store: StoreServiceStub) -> str:
+    session = NewSession(project_dir="/work", model=ModelRef(provider="anthropic", name="sonnet"))
+    reply = store.CreateSession(CreateSessionRequest(session=session), timeout=WAIT_S)
+    return reply.session.id
+
+
+def user_says(session_id: str, text: str) -> AppendMessageRequest:
+    message = NewMessage(role=ROLE_USER, parts=[Part(text=Text(text=text))])
+    return AppendMessageRequest(session_id=session_id, message=message)

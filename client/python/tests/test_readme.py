@@ -1,0 +1,46 @@
+"""The README's examples and those of examples/agent, run as they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import BUILD, ROOM, Daemon
+
+EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOM / "README.md").read_text(), re.DOTALL)
+
+
+def run(daemon: Daemon, *arguments: str) -> str:
+    environment = {**os.environ, "TINE_URL": daemon.url, "TINED": str(BUILD / "server/tined")}
+    result = subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    return result.stdout
+
+
+def test_the_readme_blocking(daemon: Daemon) -> None:
+    assert re.fullmatch(r"[0-9A-Z]{26}\n", run(daemon, "-c", EXAMPLES[0]))
+
+
+def test_the_readme_aio(daemon: Daemon) -> None:
+    assert run(daemon, "-c", EXAMPLES[1]) == "deploy\n"
+    assert len(EXAMPLES) == 2
+
+
+@pytest.mark.parametrize("name", ["blocking", "asynchronous"])
+def test_the_agent(daemon: Daemon, name: str) -> None:
+    told = run(daemon, str(ROOM / f"examples/agent/{name}.py"), daemon.url)
+    assert told.count("has cost 0.0042 USD") == 2
+    assert told.count("event message.appended") == 5
+    assert "the fork has 6 messages" in told
