@@ -196,6 +196,8 @@ def test_the_65th_waits_its_turn(peer: Callable[[str], str], way: str) -> None:
     with tine.connect(peer("status")) as channel:
         store = StoreServiceStub(channel)
         slow, fine = GetSessionRequest(session_id="delay:300"), GetSessionRequest(session_id="f")
+        calls: list[Any]
+        futures: list[Any]
         with ThreadPoolExecutor(64) as pool:
             if way == "threads":
                 calls = [pool.submit(store.GetSession, slow, timeout=WAIT_S) for _ in range(64)]
@@ -287,13 +289,14 @@ def test_other_methods_are_unimplemented(store: StoreServiceStub, daemon: Daemon
         with pytest.raises(grpc.RpcError) as caught:
             method(b"")
         assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        make: Any
         for make in (channel.unary_stream, channel.stream_unary, channel.stream_stream):
             with pytest.raises(grpc.RpcError) as caught:
                 make("/other.Service/Stream")(b"")
             assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-class _Count(grpc.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
+class _Count(grpc.UnaryUnaryClientInterceptor):
     def __init__(self) -> None:
         self.methods: list[str] = []
 

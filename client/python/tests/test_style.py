@@ -8,21 +8,22 @@ from pathlib import Path
 
 from tests.conftest import BUILD, ROOM
 
+MEMORY_BYTES_MAX = 4_000_000_000  # a type that mypy cannot end with takes a machine down
+CACHE = f"--cache-dir={BUILD.parent / 'python/mypy'}"
+
 
 def run(*arguments: str, cwd: Path = ROOM) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", *arguments],
+        ["prlimit", f"--as={MEMORY_BYTES_MAX}", sys.executable, "-m", *arguments],
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
+        timeout=300,
     )
     assert result.returncode == 0, result.stdout
-
-
-CACHE = f"--cache-dir={BUILD.parent / 'python/mypy'}"
 
 
 def test_the_package_as_installed_is_typed(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ with open(ROOT / "tests/wire/vectors.json", encoding="utf-8") as _file:
     VECTORS: dict[str, list[dict[str, Any]]] = json.load(_file)
 
 
-def vectors(kind: str) -> Any:
+def vectors(kind: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "vector", [pytest.param(vector, id=vector["name"]) for vector in VECTORS[kind]]
     )

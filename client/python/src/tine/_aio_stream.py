@@ -15,7 +15,7 @@ import grpc.aio
 from tine import _grpc, _sp, _status
 from tine._aio_link import AioLink, Job, Outcome
 from tine._bus import BusReader
-from tine._call import Metadata, Settings, deadline_of
+from tine._call import Metadata, Settings, deadline_of, pairs_of
 from tine._errors import aio_error_of
 from tine._sp import Malformed
 from tine._status import Failure
@@ -101,7 +101,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         self._events_path = settings.address.events_path
         self._deserializer = deserializer
         self._deadline = deadline_of(timeout)
-        self._metadata = list(metadata) if metadata is not None else []
+        self._metadata = pairs_of(metadata)
         self._watch = Watch(
             request,
             bus_is_there=self._events_path is not None,

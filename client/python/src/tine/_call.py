@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, inf
 from time import monotonic
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, cast
 
 import grpc.aio
 from google.protobuf.descriptor_pb2 import MethodOptions
@@ -66,6 +66,10 @@ def method_of(path: str) -> Method:
     )
 
 
+def pairs_of(metadata: Optional[Metadata]) -> list[tuple[str, Text]]:
+    return [] if metadata is None else cast("list[tuple[str, Text]]", list(metadata))
+
+
 def backoff_s(failures: int) -> float:
     """How long to wait after so many failures in a row: 50 ms … 2 s, give or take a fifth."""
     if failures <= 0:
@@ -114,7 +118,7 @@ class Exchange:
         self._traceparent: Text = b""
         operation_id: Optional[Text] = None
         if metadata is not None:
-            for key, value in metadata:
+            for key, value in pairs_of(metadata):
                 if key == "tine-operation-id":
                     operation_id = value
                 elif key == "traceparent":

@@ -15,7 +15,7 @@ import grpc
 
 from tine import _sp, _status
 from tine._bus import BusReader
-from tine._call import Metadata, Settings, deadline_of
+from tine._call import Metadata, Settings, deadline_of, pairs_of
 from tine._envelope import response_body
 from tine._errors import REASON_KEY, error_of
 from tine._grpc import CallIterator
@@ -101,7 +101,7 @@ class WatchStream(CallIterator):
         self._events_path = settings.address.events_path
         self._deserializer = deserializer
         self._deadline = deadline_of(timeout)
-        self._metadata = list(metadata) if metadata is not None else []
+        self._metadata = pairs_of(metadata)
         self._watch = Watch(
             request,
             bus_is_there=self._events_path is not None,
