@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-go test-python test-typescript test-rust test-wire \
-	model-long bench bench-languages bench-quick fuzz install uninstall package clean format
+	model-long powercut bench bench-languages bench-quick fuzz install uninstall package clean format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
