@@ -78,6 +78,11 @@ export class Connection {
     return this.#socket.writableNeedDrain;
   }
 
+  /** Whether all that was sent is the kernel's. */
+  get isIdle(): boolean {
+    return this.#socket.writableLength === 0;
+  }
+
   /** `onWritten` is told, and when it failed how. */
   send(bytes: Uint8Array, onWritten: (error?: Error | null) => void): void {
     this.#socket.write(bytes, onWritten);

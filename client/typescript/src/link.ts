@@ -13,6 +13,8 @@ import { ID_BYTES, prefixBytes, prefixWrite, REP } from "./frame.js";
 
 export const IN_FLIGHT_MAX = 64;
 
+const UNSENT_BYTES_MAX = 1024 * 1024;
+const JOIN_BYTES_MAX = 64 * 1024;
 const STUCK_MS_MAX = 1000;
 const ID_BIT = 0x80000000;
 const ID_MASK = 0x7fffffff;
@@ -31,6 +33,12 @@ export interface Pending {
   onBroken(why: string): void;
   /** There is no connection for it. */
   onRefused(error: Error): void;
+}
+
+/** Put together, and to go out at the end of this turn of the event loop. */
+interface Unsent {
+  readonly pending: Pending;
+  readonly frame: Buffer;
 }
 
 export interface LinkOptions {
@@ -58,7 +66,8 @@ export class Link {
   #stuckTimer: NodeJS.Timeout | undefined;
   #connectTimer: NodeJS.Timeout | undefined;
   #willFlush = false;
-  #unsent: { pending: Pending; frame: Buffer }[] = [];
+  #unsentBytes = 0;
+  #unsent: Unsent[] = [];
   #isClosed = false;
 
   /** How many connections there have been. */
@@ -83,11 +92,13 @@ export class Link {
       if (place < 0) {
         this.#inFlight.set(id, undefined);
       } else {
-        this.#unsent.splice(place, 1);
+        const [unsent] = this.#unsent.splice(place, 1);
+        this.#unsentBytes -= unsent?.frame.length ?? 0;
         this.#inFlight.delete(id);
       }
     }
-    this.#hold();
+    if (this.#queue.size > 0) this.#pump();
+    else this.#hold();
   }
 
   get isOpen(): boolean {
@@ -125,7 +136,7 @@ export class Link {
   #pump(): void {
     if (this.#isClosed) return;
     if (!this.#connection) this.#connectWhenDue();
-    while (this.#isOpen && this.#connection && !this.#connection.isFull && this.#queue.size > 0) {
+    while (this.#isOpen && this.#connection && this.#canSend() && this.#queue.size > 0) {
       if (this.#inFlight.size >= IN_FLIGHT_MAX) {
         if (this.#ids.size === 0) this.#stuckSet();
         break;
@@ -137,6 +148,11 @@ export class Link {
       }
     }
     this.#hold();
+  }
+
+  // What is large waits here, where it can still be taken back, until the socket has taken the rest.
+  #canSend(): boolean {
+    return this.#unsentBytes < UNSENT_BYTES_MAX && this.#connection?.isFull === false;
   }
 
   // Nobody waits for any of the 64 that the server has. It gets some time to answer one.
@@ -159,6 +175,7 @@ export class Link {
     this.#ids.set(pending, id);
     // All that is sent in one turn of the event loop goes out with one system call.
     this.#unsent.push({ pending, frame });
+    this.#unsentBytes += frame.length;
     if (this.#willFlush) return;
     this.#willFlush = true;
     process.nextTick(() => this.#flush());
@@ -174,19 +191,27 @@ export class Link {
   #flush(): void {
     this.#willFlush = false;
     const unsent = this.#unsent;
+    const bytes = this.#unsentBytes;
     this.#unsent = [];
+    this.#unsentBytes = 0;
+    if (this.#connection) this.#write(this.#connection, unsent, bytes);
+    if (this.#queue.size > 0) this.#pump();
+  }
+
+  #write(connection: Connection, unsent: Unsent[], bytes: number): void {
     const [first] = unsent;
-    if (!this.#connection || !first) return;
     for (const { pending } of unsent) pending.onSent(true);
-    if (unsent.length > 1) {
-      this.#connection.send(Buffer.concat(unsent.map(({ frame }) => frame)), ignore);
-      return;
-    }
-    this.#connection.send(first.frame, (error) => {
+    if (first && unsent.length === 1 && connection.isIdle) {
       // A connection that had gone stale shows it at the first byte: then nothing was sent.
-      const { code } = (error ?? {}) as NodeJS.ErrnoException;
-      if (code === "EPIPE") first.pending.onSent(false);
-    });
+      connection.send(first.frame, (error) => {
+        const { code } = (error ?? {}) as NodeJS.ErrnoException;
+        if (code === "EPIPE") first.pending.onSent(false);
+      });
+    } else if (bytes <= JOIN_BYTES_MAX && first) {
+      connection.send(Buffer.concat(unsent.map(({ frame }) => frame)), ignore);
+    } else {
+      for (const { frame } of unsent) connection.send(frame, ignore);
+    }
   }
 
   #connectWhenDue(): void {
@@ -245,6 +270,7 @@ export class Link {
     this.#connection = undefined;
     this.#isOpen = false;
     this.#unsent = [];
+    this.#unsentBytes = 0;
     this.#inFlight.clear();
     this.#ids.clear();
     const isNobody = !wasOpen && (code === "ENOENT" || code === "ECONNREFUSED");

@@ -7,10 +7,14 @@ import { constants } from "node:fs";
 import { access, type FileHandle, mkdir, open } from "node:fs/promises";
 import { connect } from "node:net";
 import { delimiter, join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { unavailable } from "./errors.js";
 
 const READY_MS_MAX = 60_000;
+const HELLO_MS_MAX = 1000;
 const POLL_MS = 20;
+const LEAVING_MS_MAX = 15_000; // a tined that was told to stop gives up on its clients after 6 s
+const LEAVING_POLL_MS = 200;
 const EXIT_IN_USE = 3;
 const IDLE_EXIT = "30m";
 
@@ -95,9 +99,11 @@ function isListening(path: string): Promise<boolean> {
   return new Promise((done) => {
     const socket = connect({ path });
     const end = (answer: boolean) => {
+      clearTimeout(timer);
       socket.destroy();
       done(answer);
     };
+    const timer = setTimeout(end, HELLO_MS_MAX, false);
     // Until its hello: NNG takes no connection for 100 ms after one that was closed without a word.
     socket.once("data", () => end(true));
     socket.once("error", () => end(false));
@@ -110,43 +116,65 @@ async function launch(tined: string, socketPath: string, logPath: string): Promi
   const log = await open(logPath, "a+", 0o600);
   try {
     const { size } = await log.stat();
-    const { NOTIFY_SOCKET: _, ...environment } = process.env; // it is this process's own
-    const child = spawn(tined, ["--socket", resolve(socketPath), "--log-file", logPath], {
-      cwd: "/",
-      detached: true, // in a session of its own
-      stdio: ["ignore", log.fd, log.fd],
-      env: { TINE_IDLE_EXIT: IDLE_EXIT, ...environment },
-    });
-    const end = new Promise<string>((done) => {
-      child.once("error", (error) => done(error.message));
-      child.once("exit", (code, signal) => done(code === EXIT_IN_USE ? "" : `${code ?? signal}`));
-    });
-    child.unref();
-    await waitUntilReady(socketPath, end, () => lastWords(log, size, logPath), logPath);
+    const giveUpAt = performance.now() + LEAVING_MS_MAX;
+    for (;;) {
+      const code = await untilReady(
+        socketPath,
+        spawnTined(tined, socketPath, logPath, log),
+        logPath,
+      );
+      if (code === undefined) return;
+      // Who has the socket and does not answer is about to listen, or about to leave.
+      const isInUse = code === EXIT_IN_USE && performance.now() < giveUpAt;
+      if (!isInUse) throw unavailable(await lastWords(log, size, logPath));
+      await delay(LEAVING_POLL_MS);
+      if (await isListening(socketPath)) return;
+    }
   } finally {
     await log.close();
   }
 }
 
-// One that ended because another process has the socket is as good: that one is about to listen.
-async function waitUntilReady(
+/** Resolves when it has ended, with its exit code. */
+function spawnTined(
+  tined: string,
   socketPath: string,
-  end: Promise<string>,
-  why: () => Promise<string>,
   logPath: string,
-): Promise<void> {
-  let ended: string | undefined;
-  void end.then((how) => {
-    ended = how;
+  log: FileHandle,
+): Promise<number> {
+  const { NOTIFY_SOCKET: _, ...environment } = process.env; // it is this process's own
+  const child = spawn(tined, ["--socket", resolve(socketPath), "--log-file", logPath], {
+    cwd: "/",
+    detached: true, // in a session of its own
+    stdio: ["ignore", log.fd, log.fd],
+    env: { TINE_IDLE_EXIT: IDLE_EXIT, ...environment },
+  });
+  child.unref();
+  return new Promise((done) => {
+    child.once("error", () => done(-1));
+    child.once("exit", (code) => done(code ?? -1));
+  });
+}
+
+/** Resolves when somebody listens; with the exit code if the process ended before. */
+async function untilReady(
+  socketPath: string,
+  end: Promise<number>,
+  logPath: string,
+): Promise<number | undefined> {
+  let code: number | undefined;
+  void end.then((ended) => {
+    code = ended;
   });
   const until = performance.now() + READY_MS_MAX;
   while (!(await isListening(socketPath))) {
-    if (ended) throw unavailable(await why());
+    if (code !== undefined) return code;
     if (performance.now() > until) {
       throw unavailable(`tined was started but is not ready; see ${logPath}`);
     }
-    await new Promise((done) => setTimeout(done, POLL_MS));
+    await delay(POLL_MS);
   }
+  return undefined;
 }
 
 // What it said last, to its log, is why it ended.

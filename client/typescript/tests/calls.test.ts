@@ -96,6 +96,19 @@ test("a large message is written and read", async () => {
   assert.ok(message?.parts[0]?.kind.value?.text === text);
 });
 
+test("large messages at once wait for each other, and for nothing else", async () => {
+  const text = "a".repeat(3 * 1024 * 1024);
+  const writes = Array.from({ length: 30 }, () => tine.appendMessage(appendOf(sessionId, text)));
+  const stop = new AbortController();
+  const given = failureOf(
+    tine.appendMessage(appendOf(sessionId, text), { signal: stop.signal, timeoutMs: 60_000 }),
+  );
+  setTimeout(() => stop.abort(), 5);
+  const receipts = await Promise.all(writes);
+  assert.equal(new Set(receipts.map(({ receipt }) => receipt?.id)).size, 30);
+  assert.equal((await given).code, Code.Canceled);
+});
+
 test("a request over 16 MiB is refused here, and the connection lives", async () => {
   const error = await failureOf(
     tine.appendMessage(appendOf(sessionId, "a".repeat(16 * 1024 * 1024))),
@@ -204,8 +217,9 @@ test("64 calls that nobody answers in time are the end of a connection", async (
   const calls = Array.from({ length: 64 }, () =>
     failureOf(stuck.getSession({ sessionId: "silent" }, { timeoutMs: 50 })),
   );
+  const waiting = stuck.getSession({ sessionId: "x" });
   for (const error of await Promise.all(calls)) assert.equal(error.code, Code.DeadlineExceeded);
-  await stuck.getSession({ sessionId: "x" }, { timeoutMs: 10_000 });
+  await waiting;
 });
 
 test("a closed transport ends its calls, and later ones, CANCELED", async () => {

@@ -88,6 +88,22 @@ test("so do they where there is no flock(1)", async () => {
   await stop(place);
 });
 
+test("where a tined is about to leave, another is started when it is gone", async () => {
+  const directory = temporary();
+  const tined = join(directory, "tined");
+  // Says twice that the socket is in use.
+  writeFileSync(
+    tined,
+    `#!/bin/sh\necho >>${directory}/runs\n[ $(wc -l <${directory}/runs) -gt 2 ] || exit 3\n` +
+      `exec ${TINED} "$@"\n`,
+    { mode: 0o700 },
+  );
+  const place = placeOf(tined);
+  const { output } = await runText(START, place.environment);
+  assert.match(output, /^true [0-9A-Z]{26}\n$/);
+  await stop(place);
+});
+
 test("a tined that does not start says why", async () => {
   const none = placeOf("/none/tined");
   const { output } = await runText(START, none.environment);
