@@ -187,6 +187,55 @@ TEST(a_child_of_fork_may_only_close_an_embedded_watch)
     next_is(watch, 1, "one");
 }
 
+static const char *url_of(const char *options)
+{
+    static char url[600];
+    snprintf(url, sizeof(url), "embedded:%s/store%s", test_dir(), options);
+    return url;
+}
+
+static uint64_t unflushed(Tine *tine, bool *out_is_relaxed)
+{
+    Tine__V1__StatsRequest request = TINE__V1__STATS_REQUEST__INIT;
+    Tine__V1__StatsResponse *response;
+    CHECK_EQ(tine_stats(tine, NULL, &request, &response), STATUS_OK);
+    uint64_t commits = response->unflushed_commits;
+    *out_is_relaxed = response->is_relaxed;
+    protobuf_c_message_free_unpacked(&response->base, NULL);
+    return commits;
+}
+
+TEST(an_embedded_store_is_relaxed_when_its_url_says_so)
+{
+    bool is_relaxed;
+    Tine *tine = open_ok(url_of("?durability=relaxed&flush_ms=60000"));
+    (void)session_new(tine);
+    CHECK(unflushed(tine, &is_relaxed) > 0);
+    CHECK(is_relaxed);
+    TineCallOptions options = {.sync = true};
+    CHECK_EQ(publish(tine, &options, "type", &(uint64_t){0}), STATUS_OK);
+    CHECK_EQ(unflushed(tine, &is_relaxed), 0);
+    tine_close(tine);
+    tine = open_ok(url_of("?durability=sync"));
+    CHECK_EQ(unflushed(tine, &is_relaxed), 0);
+    CHECK(!is_relaxed);
+    tine_close(tine);
+}
+
+TEST(options_that_an_embedded_store_does_not_have_are_refused)
+{
+    static const char *const OPTIONS[] = {
+        "?durability=never", "?flush_ms=0", "?flush_ms=60001", "?flush_ms=1x",
+        "?flush_ms=",        "?",           "?fast",           "?durability=relaxed&",
+    };
+    for (size_t i = 0; i < sizeof(OPTIONS) / sizeof(*OPTIONS); i++) {
+        TineStatus status;
+        Tine *tine;
+        CHECK_EQ(tine_open(url_of(OPTIONS[i]), &status, &tine), STATUS_INVALID_ARGUMENT);
+        CHECK(strstr(status.message, "durability=relaxed") != NULL);
+    }
+}
+
 TEST(close_takes_null)
 {
     tine_close(NULL);
