@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "run.h"
 
-enum { SLOTS = 256, SLOT_SAMPLES_MAX = 16384, WAIT_SECONDS = 120 };
+enum { SLOTS = 1024, SLOT_SAMPLES_MAX = 16384, WAIT_SECONDS = 120 };
 
 typedef struct Slot {
     sem_t go, done;

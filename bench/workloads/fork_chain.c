@@ -48,7 +48,7 @@ static void read_chains(Run *run, bool (*can)(const System *), void (*call)(Lane
             for (size_t k = 0; k < 4; k++) {
                 size_t bytes = (forks[i] + 1) * messages[j] * sizes[k];
                 bool is_line = messages[j] == 25 && sizes[k] == 1024; // of the plot by depth
-                bool is_quick = is_line && forks[i] <= 64;
+                bool is_quick = is_line && forks[i] > 0 && forks[i] <= 64;
                 if (bytes > HISTORY_BYTES_MAX || (!is_quick && run->options.is_quick)) continue;
                 if (!is_line && (sizes[k] == 1024 || forks[i] == 0)) continue;
                 compare(run, &(Case){.parameters = {{"forks", (double)forks[i]},
