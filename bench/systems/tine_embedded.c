@@ -14,5 +14,6 @@ SYSTEM(tine_embedded) = {
     .durability = DURABILITY_POWER,
     .is_private = true,
     .connect = embedded_connect,
+    .disconnect = tine_store_disconnect,
     TINE_STORE_CALLS,
 };

@@ -14,5 +14,6 @@ SYSTEM(tine_embedded_relaxed) = {
     .durability = DURABILITY_PROCESS,
     .is_private = true,
     .connect = embedded_relaxed_connect,
+    .disconnect = tine_store_disconnect,
     TINE_STORE_CALLS,
 };

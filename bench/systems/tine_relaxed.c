@@ -21,5 +21,6 @@ SYSTEM(tine_relaxed) = {
     .start = relaxed_start,
     .stop = tine_store_stop,
     .connect = relaxed_connect,
+    .disconnect = tine_store_disconnect,
     TINE_STORE_CALLS,
 };

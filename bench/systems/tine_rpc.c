@@ -15,5 +15,6 @@ SYSTEM(tine_rpc) = {
     .start = tine_store_start,
     .stop = tine_store_stop,
     .connect = rpc_connect,
+    .disconnect = tine_store_disconnect,
     TINE_STORE_CALLS,
 };

@@ -64,6 +64,16 @@ void tine_store_disconnect(void *context)
     free(client);
 }
 
+void tine_store_require_direct(void *context)
+{
+    TineClientStats stats;
+    tine_client_stats(((Client *)context)->tine, &stats);
+    for (TineFallback i = 0; i < TINE_FALLBACK_COUNT; i++) {
+        require(stats.fallbacks[i] == 0, "reads were calls, %s: %s", tine_fallback_name(i),
+                stats.last_why);
+    }
+}
+
 void *tine_store_fill_open(const Place *place)
 {
     Client *client = client_make();
@@ -317,6 +327,30 @@ void tine_history_bytes_of(void *client, const Id *session, Tally *out)
         snprintf(text_of_cursor, sizeof(text_of_cursor), "%.*s", (int)cursor.size,
                  cursor.size ? (const char *)cursor.bytes : "");
     } while (*text_of_cursor);
+}
+
+static bool count_lent(void *context, const TineLent *message)
+{
+    Tally *tally = context;
+    tally->messages += message->size > 0;
+    return true;
+}
+
+void tine_history_lent_of(void *client, const Id *session, Tally *out)
+{
+    char cursor[TINE_CURSOR_BYTES] = "";
+    *out = (Tally){0, 0};
+    do {
+        MessagesForSessionRequest request = MESSAGES_FOR_SESSION_REQUEST__INIT;
+        request.session_id = text(session->text);
+        request.page_bytes = PAGE_BYTES_MAX;
+        request.cursor = cursor;
+        TineStatus status;
+        TineCallOptions options = {.out_status = &status};
+        require(tine_read_messages(((Client *)client)->tine, &options, &request, count_lent, out,
+                                   cursor) == 0,
+                "a history: %s", status.message);
+    } while (*cursor);
 }
 
 static void tally_add(Tally *tally, Message *const *messages, size_t count)

@@ -9,6 +9,8 @@ void *tine_store_connect_ipc(const Place *place, unsigned flags);
 // `options` stands behind the path: "" or "?durability=relaxed".
 void *tine_store_connect_embedded(const Place *place, const char *options);
 void tine_store_disconnect(void *client);
+// Ends the program if a read of this client, opened for direct ones, was a call.
+void tine_store_require_direct(void *client);
 
 // The engine in this process, without waiting for the disk.
 void *tine_store_fill_open(const Place *place);
@@ -26,16 +28,16 @@ void tine_get_message_of(void *client, const Id *message);
 void tine_list_memories_of(void *client, const Id *session);
 void tine_mark_of(void *client, const Id *session, const Id *before);
 void tine_history_bytes_of(void *client, const Id *session, Tally *out);
+void tine_history_lent_of(void *client, const Id *session, Tally *out); // without a copy
 void tine_history_of(void *client, const Id *session, Tally *out);
 void tine_window_of(void *client, const Id *session, Tally *out);
 size_t tine_list_of(void *client, size_t limit, const char *query);
 
-// The calls of a System, all but connect.
+// The calls of a System, all but connect and disconnect.
 #define TINE_STORE_CALLS                                                                           \
-    .disconnect = tine_store_disconnect, .fill_open = tine_store_fill_open,                        \
-    .fill_close = tine_store_fill_close, .create_session = tine_create_session_of,                 \
-    .fork_session = tine_fork_of, .append = tine_append_of, .propagate = tine_propagate_of,        \
-    .get_session = tine_get_session_of, .get_message = tine_get_message_of,                        \
-    .list_memories = tine_list_memories_of, .mark = tine_mark_of,                                  \
-    .history_bytes = tine_history_bytes_of, .history = tine_history_of, .window = tine_window_of,  \
-    .list = tine_list_of
+    .fill_open = tine_store_fill_open, .fill_close = tine_store_fill_close,                        \
+    .create_session = tine_create_session_of, .fork_session = tine_fork_of,                        \
+    .append = tine_append_of, .propagate = tine_propagate_of, .get_session = tine_get_session_of,  \
+    .get_message = tine_get_message_of, .list_memories = tine_list_memories_of,                    \
+    .mark = tine_mark_of, .history_bytes = tine_history_bytes_of, .history = tine_history_of,      \
+    .window = tine_window_of, .list = tine_list_of
