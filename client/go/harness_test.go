@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,7 +85,10 @@ func (d *daemon) url() string    { return schemeIPC + d.socket() }
 
 func (d *daemon) start() {
 	d.t.Helper()
-	arguments := []string{"--data", filepath.Join(d.directory, "data"), "--socket", d.socket()}
+	arguments := []string{"--socket", d.socket()}
+	if !slices.Contains(d.arguments, "--ephemeral") {
+		arguments = append(arguments, "--data", filepath.Join(d.directory, "data"))
+	}
 	d.process = exec.Command(built(d.t, "server", "tined"), append(arguments, d.arguments...)...)
 	log, err := os.OpenFile(filepath.Join(d.directory, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
