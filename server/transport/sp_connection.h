@@ -1,52 +1,73 @@
-// Connections on the Unix socket, as an SP REP socket has them: the hello, frames in, replies out.
+// One connection on the Unix socket, as an SP REP socket has it: the hello, frames in, replies out.
 //
 //     hello   00 'S' 'P' 00 | u16 protocol | 00 00     each side sends one
 //     frame   01 | u64 length | payload                big-endian
 //
-// A connection has a place, which is used again, and a serial, which is not: who comes late with
-// the serial of one that is gone touches nothing.
+// Its mutex guards it, and is held while bytes go in or out, never while a request runs: so the
+// requests of one connection run at the same time. All functions here want it held.
 
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "transport/sp_request.h"
 
-typedef struct Connections Connections;
+enum {
+    FRAME_HEAD_BYTES = 9,
+    RECEIVE_BYTES = 64 * 1024,
+};
 
-typedef struct ConnectionsOptions {
-    Engine *engine;
-    size_t clients_max;
-} ConnectionsOptions;
+// What all connections have in common. Borrowed.
+typedef struct ConnectionShared {
+    int poller; // the epoll that waits for them
+    Clients *clients;
+    Requests *requests;
+    atomic_bool is_refusing;
+} ConnectionShared;
 
-enum { RECEIVE_BYTES = 64 * 1024 };
+typedef struct Connection {
+    pthread_mutex_t mutex; // guards all below
+    ConnectionShared *shared;
+    uint32_t place;
+    uint32_t serial; // of who is here; 0: nobody
+    uint64_t number; // of its events
+    int file;        // owned
+    bool is_welcome, is_greeted;
+    bool wants_room; // epoll tells when there is room for what is unsent
+    int64_t begun_ns;
 
-// ERROR_OUT_OF_MEMORY; ERROR_IO: no descriptor for it.
-MUST_USE Error connections_open(const ConnectionsOptions *options, ErrorDetail *detail,
-                                Connections **out);
+    uint8_t head[FRAME_HEAD_BYTES]; // of the hello or of a frame, so far
+    size_t head_bytes;
+    SpRequest *incoming; // owned; NULL: a head comes next
+    size_t incoming_bytes;
 
-// Nobody may wait for connections any more, and no call may be left. NULL is allowed.
-void connections_free(Connections *connections);
+    SpRequest *unsent, **unsent_end; // answered, oldest first; owned
+    size_t sent_bytes;               // of the oldest one's frame
+    uint32_t next_free;
+} Connection;
 
-// The epoll of the connections and their timers. Events whose number is below EVENTS_OWN are of
-// descriptors that the caller has added itself, all others are for connections_ready.
-int connections_poller(const Connections *connections);
-enum { EVENTS_OWN = 8 };
+// A list of requests, oldest first. Begins with `end` at `first`.
+typedef struct RequestList {
+    SpRequest *first, **end;
+} RequestList;
 
-// Takes a descriptor that was just accepted, and closes it when the connection ends. `is_welcome`
-// false: it is turned away after the hellos.
-void connections_add(Connections *connections, int file, bool is_welcome);
+// Says our hello and has epoll wait for it; `serial`, `number`, `file` and `is_welcome` are set.
+// False: it is to end.
+MUST_USE bool connection_begin(Connection *connection);
 
-// Something happened, as epoll says. `inbox` has room for RECEIVE_BYTES.
-void connections_ready(Connections *connections, uint64_t number, uint32_t events, uint8_t *inbox);
+// Receives what is there, up to a bound; the requests that came whole are added to `whole`.
+// `is_ending`: epoll says that the other side is gone. `inbox` has room for RECEIVE_BYTES. False:
+// it is to end.
+MUST_USE bool connection_receive(Connection *connection, bool is_ending, uint8_t *inbox,
+                                 RequestList *whole);
 
-// Newcomers are turned away, requests refused.
-void connections_refuse(Connections *connections);
+// Sends a request's reply, behind those that wait already. SEND_LATER: it is the connection's now.
+// `*out_ends`: it is to end.
+MUST_USE SendResult connection_send(Connection *connection, SpRequest *request, bool *out_ends);
 
-// As requests_drain.
-MUST_USE bool connections_drain(Connections *connections, int64_t until_ns);
+// Sends what waits; what was sent whole is added to `done`. False: it is to end.
+MUST_USE bool connection_send_unsent(Connection *connection, RequestList *done);
 
-// Closes all of them. Nobody may wait for them any more.
-void connections_close(Connections *connections);
-
-size_t connections_count(Connections *connections);
-uint64_t connections_request_count(Connections *connections);
-void connections_trim(Connections *connections);
+// Closes it. Returns the requests whose replies were not sent.
+MUST_USE SpRequest *connection_end(Connection *connection);

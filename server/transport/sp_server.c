@@ -26,6 +26,7 @@
 #include "base/socket_path.h"
 #include "base/thread.h"
 #include "transport/sp_connection.h"
+#include "transport/sp_connections.h"
 
 enum {
     SOCKET_MODE = 0600,
