@@ -31,6 +31,7 @@ export interface CallRequest {
   readonly operationId: string;
   readonly traceparent: string;
   readonly token: string;
+  readonly sync?: boolean;
   /** undefined: none. */
   readonly timeoutMs: number | undefined;
   readonly signal: AbortSignal | undefined;

@@ -13,6 +13,8 @@ export interface RequestFields {
   readonly timeoutMs: number;
   readonly traceparent: string;
   readonly token: string;
+  /** Answered when this, and all before it, is on the disk. */
+  readonly sync?: boolean;
   readonly body: Uint8Array;
 }
 
@@ -30,6 +32,7 @@ const OPERATION_ID = 2;
 const TIMEOUT_MS = 3;
 const TRACEPARENT = 4;
 const TOKEN = 5;
+const SYNC = 6;
 const BODY = 15;
 
 const STATUS = 1;
@@ -49,6 +52,7 @@ export function requestSize(request: RequestFields): number {
   let size = textSize(request.method) + textSize(request.operationId);
   if (request.timeoutMs > 0) size += 1 + varintSize(request.timeoutMs);
   size += textSize(request.traceparent) + textSize(request.token);
+  if (request.sync) size += 2;
   const { length } = request.body;
   return length === 0 ? size : size + 1 + varintSize(length) + length;
 }
@@ -63,6 +67,10 @@ export function requestWrite(out: Buffer, at: number, request: RequestFields): v
   }
   end = textWrite(out, end, TRACEPARENT, request.traceparent);
   end = textWrite(out, end, TOKEN, request.token);
+  if (request.sync) {
+    out[end++] = (SYNC << 3) | VARINT;
+    out[end++] = 1;
+  }
   if (request.body.length === 0) return;
   out[end++] = (BODY << 3) | BYTES;
   end = varintWrite(out, end, request.body.length);

@@ -181,6 +181,7 @@ class Channel implements TineTransport {
       operationId,
       traceparent: header?.get("traceparent") ?? "",
       token: header?.get("tine-token") ?? this.#options.token ?? "",
+      sync: header?.get("tine-sync") === "1",
       timeoutMs,
       signal,
       isRepeatable: isRead || (operationId !== "" && path !== BROADCAST),

@@ -28,7 +28,10 @@ test("the envelope says what headers and options say", async (context) => {
   const { server, tine } = await serve(context, (request) => request.reply(OK), { token: "t" });
   const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   await tine.renameSession({}, { headers: { traceparent, "tine-operation-id": "mine" } });
-  await tine.getSession({}, { timeoutMs: 60_000, headers: { "tine-token": "u" } });
+  await tine.getSession(
+    {},
+    { timeoutMs: 60_000, headers: { "tine-token": "u", "tine-sync": "1" } },
+  );
   const [write, read] = server.received;
   assert.equal(write?.method, "/tine.v1.StoreService/RenameSession");
   assert.equal(write?.operationId, "mine");
@@ -37,6 +40,7 @@ test("the envelope says what headers and options say", async (context) => {
   assert.equal(write?.timeoutMs, 0);
   assert.equal(read?.operationId, "", "a read has none");
   assert.equal(read?.token, "u");
+  assert.deepEqual([write?.sync, read?.sync], [false, true]);
   assert.ok(read && read.timeoutMs > 0 && read.timeoutMs <= 60_000);
 });
 

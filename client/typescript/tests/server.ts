@@ -12,6 +12,7 @@ export interface Received {
   timeoutMs: number;
   traceparent: string;
   token: string;
+  sync: boolean;
   /** Answers with an encoded Response. */
   reply: (envelope: Uint8Array) => void;
   hangUp: () => void;
@@ -61,9 +62,11 @@ export class FakeServer {
 function requestOf(socket: Socket, payload: Uint8Array): Received {
   const texts = ["", "", "", "", "", ""];
   let timeoutMs = 0;
+  let sync = false;
   const fields = new FieldReader(payload.subarray(4));
   while (fields.next()) {
     if (fields.number === 3) timeoutMs = Number(fields.value);
+    else if (fields.number === 6) sync = fields.value === 1n;
     else if (fields.number < 6) texts[fields.number] = Buffer.from(fields.bytes()).toString();
   }
   const [, method = "", operationId = "", , traceparent = "", token = ""] = texts;
@@ -73,7 +76,7 @@ function requestOf(socket: Socket, payload: Uint8Array): Received {
     socket.write(Buffer.concat([prefix, payload.subarray(0, 4), envelope]));
   };
   const hangUp = () => socket.destroy();
-  return { method, operationId, timeoutMs, traceparent, token, reply, hangUp };
+  return { method, operationId, timeoutMs, traceparent, token, sync, reply, hangUp };
 }
 
 /** The Response of a call that succeeded, with a body without fields. */
