@@ -73,7 +73,6 @@ pub fn frame_finish(frame: &mut [u8], id: u32, transport: Transport) -> usize {
 #[derive(Debug)]
 pub struct FrameReader {
     transport: Transport,
-    payload_bytes_min: u64,
     inbox: Vec<u8>,
     begin: usize,
     end: usize,
@@ -88,15 +87,9 @@ struct Body {
 }
 
 impl FrameReader {
-    pub fn new(transport: Transport, own: Protocol) -> Self {
-        let payload_bytes_min = if own == Protocol::Req {
-            ID_BYTES as u64
-        } else {
-            0
-        };
+    pub fn new(transport: Transport) -> Self {
         Self {
             transport,
-            payload_bytes_min,
             inbox: Vec::new(),
             begin: 0,
             end: 0,
@@ -174,9 +167,6 @@ impl FrameReader {
             return Ok(false);
         };
         let length = u64::from_be_bytes(length.try_into().expect("eight bytes"));
-        if length < self.payload_bytes_min {
-            return Err("it sent a frame that is none of SP");
-        }
         if length > PAYLOAD_BYTES_MAX {
             return Err("it sent a reply that is too long");
         }

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
-use crate::sp::{self, FrameReader, Protocol, Transport};
+use crate::sp::{self, FrameReader, Transport};
 
 /// The server refuses the 65th of a connection.
 pub(crate) const IN_FLIGHT_MAX: usize = 64;
@@ -94,7 +94,7 @@ impl Wire {
             queue: VecDeque::new(),
             last_ticket: 0,
             outbox: VecDeque::new(),
-            reader: Some(FrameReader::new(transport, Protocol::Req)),
+            reader: Some(FrameReader::new(transport)),
             has_writer: false,
             broken: None,
             has_replied: false,
@@ -197,7 +197,7 @@ impl Wire {
     pub fn deliver(&mut self, reader: &mut FrameReader) -> Result<(), &'static str> {
         while let Some(payload) = reader.next_payload()? {
             let Some((id, _)) = payload.split_first_chunk() else {
-                return Err("it sent no id");
+                return Err("it sent a frame that is none of SP");
             };
             let id = u32::from_be_bytes(*id);
             self.has_replied = true;
@@ -340,7 +340,7 @@ mod tests {
     fn answer(wire: &mut Wire, id: u32) {
         let mut frame = [1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0];
         frame[9..].copy_from_slice(&id.to_be_bytes());
-        let mut reader = FrameReader::new(Transport::Ipc, Protocol::Req);
+        let mut reader = FrameReader::new(Transport::Ipc);
         reader.room()[..13].copy_from_slice(&frame);
         reader.took(13);
         wire.deliver(&mut reader).unwrap();

@@ -22,7 +22,7 @@ pub(crate) enum News {
 impl Feed {
     pub fn open(path: &Path) -> Option<Self> {
         let socket = Socket::subscribe(path).ok()?;
-        let reader = FrameReader::new(Transport::Ipc, Protocol::Sub);
+        let reader = FrameReader::new(Transport::Ipc);
         Some(Self {
             socket,
             hello: Vec::new(),

@@ -3,11 +3,11 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Instant;
 
-use ::tokio::task::spawn_blocking;
+use ::tokio::task::{spawn, spawn_blocking};
 use ::tokio::time::{Sleep, sleep_until, timeout, timeout_at};
 use prost::Message;
 
@@ -38,6 +38,8 @@ struct Inner {
     closed: CancelToken,
 }
 
+/// A call's future may stay without a poll for long, so none of them receives: the connection has a
+/// task for that.
 #[derive(Debug)]
 struct Connection(Mutex<State>);
 
@@ -45,9 +47,8 @@ struct Connection(Mutex<State>);
 struct State {
     wire: Wire,
     stream: Stream,
-    /// The slot whose task receives for all, and that whose task empties the outbox.
-    receiver: Option<usize>,
-    sender: Option<usize>,
+    /// Of the task that receives for all, and sends what there was no room for.
+    driver: Option<Waker>,
 }
 
 impl Channel {
@@ -79,7 +80,7 @@ impl Channel {
         self.0.closed.cancel_because(link::CLOSED);
         let connection = self.link().close();
         if let Some(connection) = connection {
-            connection.lock().wire.break_off(link::CLOSED, true);
+            connection.lock().break_off(link::CLOSED, true);
         }
     }
 
@@ -185,15 +186,11 @@ impl Channel {
                 Step::Closed => return Err(Failure::Final(link::closed())),
                 Step::Wait(_) => {}
                 Step::Connect => {
-                    let mut connecting = Connecting {
-                        channel: self,
+                    let dialler = Dialler {
+                        channel: self.clone(),
                         is_over: false,
                     };
-                    let dialled = until_cancelled(&self.0.closed, self.dial(exchange));
-                    let dialled = dialled.await.map_err(Failure::Final)?;
-                    let connected = |stream| Arc::new(Connection::new(stream));
-                    connecting.is_over = true;
-                    self.link().connected(dialled.map(connected).map_err(Some));
+                    spawn(dialler.dial(exchange.deadline));
                 }
             }
         }
@@ -218,7 +215,7 @@ impl Channel {
         .await
     }
 
-    async fn dial(&self, exchange: &Exchange) -> Result<Stream, String> {
+    async fn dial(&self, deadline: Option<Instant>) -> Result<Stream, String> {
         let Inner {
             options, address, ..
         } = &*self.0;
@@ -228,7 +225,7 @@ impl Channel {
         };
         match (address, dial().await) {
             (Address::Ipc(path), Err(_)) if options.start && !start::is_listening(path) => {
-                let (path, deadline) = (path.clone(), exchange.deadline);
+                let path = path.clone();
                 let started = spawn_blocking(move || start::start(&path, deadline)).await;
                 started.map_err(|error| error.to_string())??;
                 dial().await
@@ -259,7 +256,7 @@ impl Channel {
     }
 
     fn broke(&self, connection: &Arc<Connection>, state: &mut State, why: &str) {
-        if state.wire.break_off(why, false) {
+        if state.break_off(why, false) {
             self.link().lost(connection, state.wire.has_replied, why);
         }
     }
@@ -271,8 +268,7 @@ impl Connection {
         Self(Mutex::new(State {
             wire,
             stream,
-            receiver: None,
-            sender: None,
+            driver: None,
         }))
     }
 
@@ -281,16 +277,104 @@ impl Connection {
     }
 }
 
-/// The attempt to connect; dropped before its end it lets another caller try.
-struct Connecting<'a> {
-    channel: &'a Channel,
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.lock().driver_wake(); // which ends then
+    }
+}
+
+/// Connects, in a task of its own: the call that asked for it may be dropped meanwhile.
+struct Dialler {
+    channel: Channel,
     is_over: bool,
 }
 
-impl Drop for Connecting<'_> {
+impl Dialler {
+    async fn dial(mut self, deadline: Option<Instant>) {
+        let channel = self.channel.clone();
+        let dialled = until_cancelled(&channel.0.closed, channel.dial(deadline)).await;
+        let result = match dialled {
+            Ok(Ok(stream)) => {
+                let connection = Arc::new(Connection::new(stream));
+                let driver = Driver {
+                    channel: Arc::downgrade(&channel.0),
+                    connection: Arc::downgrade(&connection),
+                };
+                spawn(driver);
+                Ok(connection)
+            }
+            Ok(Err(why)) => Err(Some(why)),
+            Err(_) => Err(None), // closed
+        };
+        self.is_over = true;
+        channel.link().connected(result);
+    }
+}
+
+impl Drop for Dialler {
     fn drop(&mut self) {
         if !self.is_over {
-            self.channel.link().connected(Err(None));
+            self.channel.link().connected(Err(None)); // its runtime has ended
+        }
+    }
+}
+
+/// Receives for all calls of a connection, for as long as it is there.
+struct Driver {
+    channel: Weak<Inner>,
+    connection: Weak<Connection>,
+}
+
+impl Driver {
+    fn broke(&self, connection: &Arc<Connection>, state: &mut State, why: &str) {
+        match self.channel.upgrade() {
+            Some(channel) => Channel(channel).broke(connection, state, why),
+            None => {
+                state.break_off(why, false);
+            }
+        }
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(connection) = self.connection.upgrade() else {
+            return Poll::Ready(());
+        };
+        let mut state = connection.lock();
+        if !state
+            .driver
+            .as_ref()
+            .is_some_and(|driver| driver.will_wake(cx.waker()))
+        {
+            state.driver = Some(cx.waker().clone());
+        }
+        while state.wire.broken.is_none() {
+            let moved = match state.poll_send(cx) {
+                Poll::Pending => state.poll_receive(cx),
+                moved => moved,
+            };
+            match moved {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(why)) => self.broke(&connection, &mut state, &why),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.upgrade() {
+            let mut state = connection.lock();
+            self.broke(
+                &connection,
+                &mut state,
+                "the runtime that it was made on has ended",
+            );
         }
     }
 }
@@ -319,43 +403,38 @@ struct Flight<'a> {
 }
 
 impl Flight<'_> {
+    /// Sends what there is room for at once; the rest is the driver's.
     fn submit(&self, frame: Vec<u8>) {
         let mut state = self.connection.lock();
         if state.wire.is_idle() && state.stream.is_stale() {
             self.channel
                 .broke(self.connection, &mut state, "it hung up");
         }
-        if state.wire.broken.is_none() {
-            state.wire.submit(self.slot, frame);
+        if state.wire.broken.is_some() {
+            return;
+        }
+        state.wire.submit(self.slot, frame);
+        if let Err(why) = state.send_now() {
+            self.channel.broke(self.connection, &mut state, &why);
         }
     }
 
-    /// Sends for all, receives for all, or waits for another who does.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, Failure>> {
         let mut state = self.connection.lock();
-        state.wire.park(self.slot, cx.waker());
-        loop {
-            if let Some(reply) = state.wire.reply_take(self.slot) {
-                state.leave(self.slot);
-                self.is_over = true;
-                return Poll::Ready(Ok(reply));
-            }
-            let was_sent = state.wire.was_sent(self.slot);
-            if was_sent {
-                self.exchange.note_sent();
-            }
-            if let Some(broken) = &state.wire.broken {
-                // It gives up its slot when it is dropped.
-                return Poll::Ready(Err(Failure::of(broken, &self.channel.0.name, was_sent)));
-            }
-            let moved = match state.poll_send(cx, self.slot) {
-                Poll::Pending => state.poll_receive(cx, self.slot),
-                moved => moved,
-            };
-            match moved {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(why)) => self.channel.broke(self.connection, &mut state, &why),
-                Poll::Pending => return Poll::Pending,
+        if let Some(reply) = state.wire.reply_take(self.slot) {
+            self.is_over = true;
+            return Poll::Ready(Ok(reply));
+        }
+        let was_sent = state.wire.was_sent(self.slot);
+        if was_sent {
+            self.exchange.note_sent();
+        }
+        match &state.wire.broken {
+            // It gives up its slot when it is dropped.
+            Some(broken) => Poll::Ready(Err(Failure::of(broken, &self.channel.0.name, was_sent))),
+            None => {
+                state.wire.park(self.slot, cx.waker());
+                Poll::Pending
             }
         }
     }
@@ -369,39 +448,39 @@ impl Drop for Flight<'_> {
                 self.exchange.note_sent();
             }
             state.wire.give_up(self.slot);
-            state.leave(self.slot);
         }
     }
 }
 
 impl State {
-    /// Pending: there is nothing to send, no room for it, or another one sends.
-    fn poll_send(&mut self, cx: &mut Context<'_>, slot: usize) -> Poll<Result<(), String>> {
+    fn send_now(&mut self) -> Result<(), String> {
+        while let Some(bytes) = self.wire.outgoing() {
+            match self.stream.send_now(bytes) {
+                Ok(count) => self.wire.sent(count),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    self.driver_wake();
+                    return Ok(());
+                }
+                Err(error) => return Err(why(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Pending: there is nothing to send, or no room for it.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), String>> {
         let Some(bytes) = self.wire.outgoing() else {
             return Poll::Pending;
         };
-        if self.sender.is_some_and(|sender| sender != slot) {
-            return Poll::Pending;
-        }
-        self.sender = Some(slot);
         let sent = ready!(self.stream.poll_send(cx, bytes));
-        let count = sent.map_err(|error| why(&error))?;
-        self.wire.sent(count);
-        if self.wire.outgoing().is_none() {
-            self.sender = None;
-        }
+        self.wire.sent(sent.map_err(|error| why(&error))?);
         Poll::Ready(Ok(()))
     }
 
-    /// Pending: nothing came, or another one receives.
-    fn poll_receive(&mut self, cx: &mut Context<'_>, slot: usize) -> Poll<Result<(), String>> {
-        if self.receiver.is_some_and(|receiver| receiver != slot) {
-            return Poll::Pending;
-        }
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), String>> {
         let Some(mut reader) = self.wire.reader.take() else {
             return Poll::Pending;
         };
-        self.receiver = Some(slot);
         let received = self
             .stream
             .poll_receive(cx, reader.room())
@@ -417,12 +496,14 @@ impl State {
         received
     }
 
-    /// The task of a slot leaves: what it did for all, another one must go on with.
-    fn leave(&mut self, slot: usize) {
-        self.receiver.take_if(|receiver| *receiver == slot);
-        self.sender.take_if(|sender| *sender == slot);
-        if self.receiver.is_none() || self.sender.is_none() && self.wire.outgoing().is_some() {
-            self.wire.hand_over();
+    fn break_off(&mut self, why: &str, is_closed: bool) -> bool {
+        self.driver_wake();
+        self.wire.break_off(why, is_closed)
+    }
+
+    fn driver_wake(&self) {
+        if let Some(driver) = &self.driver {
+            driver.wake_by_ref();
         }
     }
 }

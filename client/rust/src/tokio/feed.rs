@@ -24,7 +24,7 @@ impl Feed {
             .await
             .ok()?
             .ok()?;
-        let reader = FrameReader::new(Transport::Ipc, Protocol::Sub);
+        let reader = FrameReader::new(Transport::Ipc);
         Some(Self {
             stream,
             hello: Vec::new(),

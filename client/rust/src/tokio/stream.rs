@@ -90,6 +90,14 @@ impl Stream {
         matches!(self, Self::Tcp(stream) if has_ended(stream))
     }
 
+    /// Sends what there is room for.
+    pub fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.try_write(bytes),
+            Self::Tcp(stream) => stream.try_write(bytes),
+        }
+    }
+
     pub fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),

@@ -2,5 +2,11 @@
 
 mod call;
 mod examples;
+mod fuzz;
+mod hostile;
+mod killed;
 mod support;
+mod tokio_call;
+mod tokio_watch;
+mod vectors;
 mod watch;

@@ -1,5 +1,7 @@
 //! Real daemons, and hostile ones, in directories of their own.
 
+mod peer;
+
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixDatagram;
@@ -8,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+pub use peer::Peer;
 use tine_client::v1::{self, StoreServiceClient};
 use tine_client::{Channel, Options};
 
@@ -94,6 +97,11 @@ impl Daemon {
 
     pub fn socket(&self) -> PathBuf {
         self.directory.path("tine.sock")
+    }
+
+    pub fn tokio_client(&self) -> v1::tokio::StoreServiceClient {
+        let channel = tine_client::tokio::Channel::connect(&self.url()).expect("a good URL");
+        v1::tokio::StoreServiceClient::new(channel)
     }
 
     pub fn client(&self) -> StoreServiceClient {
@@ -279,5 +287,33 @@ pub fn texts(client: &StoreServiceClient, session_id: &str) -> Vec<String> {
         if cursor.is_empty() {
             return found;
         }
+    }
+}
+
+/// Bytes as the message that they encode.
+#[derive(Debug, Default)]
+pub struct Raw(pub Vec<u8>);
+
+impl prost::Message for Raw {
+    fn encode_raw(&self, out: &mut impl prost::bytes::BufMut) {
+        out.put_slice(&self.0);
+    }
+
+    fn merge_field(
+        &mut self,
+        _: u32,
+        _: prost::encoding::WireType,
+        _: &mut impl prost::bytes::Buf,
+        _: prost::encoding::DecodeContext,
+    ) -> Result<(), prost::DecodeError> {
+        unreachable!("it is only encoded")
+    }
+
+    fn encoded_len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
     }
 }
