@@ -22,7 +22,7 @@ import {
 import type { Link, Pending } from "./link.js";
 
 const REQUEST_BYTES_MAX = 16 * 1024 * 1024;
-const TIMER_MS_MAX = 2 ** 31 - 1; // setTimeout takes no more: 24 days
+export const TIMER_MS_MAX = 2 ** 31 - 1; // setTimeout takes no more: 24 days
 
 export interface CallRequest {
   /** `/tine.v1.StoreService/GetSession` */

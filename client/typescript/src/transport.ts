@@ -25,7 +25,7 @@ import {
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { abortIgnore, abortListen } from "./abort.js";
 import { type Address, addressOf, defaultUrl, eventsPathOf } from "./address.js";
-import { Calls } from "./call.js";
+import { Calls, TIMER_MS_MAX } from "./call.js";
 import {
   canceled,
   clientClosed,
@@ -201,9 +201,9 @@ class Channel implements TineTransport {
       const message = `there is no stream ${pathOf(method)}; there is ${WATCH}`;
       throw errorOf(Code.Unimplemented, "UNIMPLEMENTED", message);
     }
+    const request = await requestOf(method, input);
     if (this.#isClosed) throw clientClosed();
     if (signal?.aborted) throw canceled(signal.reason);
-    const request = await requestOf(method, input);
     const stop = new AbortController();
     const { host, calls } = this.#watchCalls(stop.signal, header);
     const end = this.#linkEnd(stop, signal, timeoutMs, calls);
@@ -241,7 +241,8 @@ class Channel implements TineTransport {
   ): () => void {
     const onAbort = () => stop.abort(canceled(signal?.reason));
     const onTime = () => stop.abort(deadlineExceeded(true));
-    const timer = timeoutMs === undefined ? undefined : setTimeout(onTime, timeoutMs).unref();
+    const hasDeadline = timeoutMs !== undefined && timeoutMs <= TIMER_MS_MAX; // 24 days
+    const timer = hasDeadline ? setTimeout(onTime, timeoutMs).unref() : undefined;
     abortListen(signal, onAbort);
     this.#watches.add(stop);
     const end = () => {

@@ -142,6 +142,23 @@ test("a watch ends CANCELED by its signal, at its deadline, and with the transpo
   assert.equal(error.rawMessage, "the client is closed");
 });
 
+test("a deadline may be years away", async () => {
+  const timeoutMs = 10 ** 12;
+  await tine.health({}, { timeoutMs });
+  const start = WatchStart.OLDEST;
+  const events = closeOnBreak((signal) => tine.watchEvents({ start }, { timeoutMs, signal }));
+  assert.ok((await events.next()).value?.event);
+  await events.return?.();
+});
+
+test("a transport that was closed opens no watch, in whatever turn", async () => {
+  const transport = daemon.transport();
+  const events = createClient(StoreService, transport).watchEvents({});
+  transport.close();
+  const error = await failureOf(events[Symbol.asyncIterator]().next());
+  assert.equal(error.rawMessage, "the client is closed");
+});
+
 test("a watch that ended keeps nothing, however it ended", async () => {
   const sessionId = await createSession(tine);
   const before = await settled();
