@@ -82,6 +82,7 @@ enum {
     UNFLUSHED_BYTES_MAX = 64 * 1024 * 1024,  // with so much, writes wait for it
 
     // The writer.
+    LEADER_REQUEST_BYTES_MAX = 64 * 1024, // of a write that may run on a connection's thread
     BATCH_REQUESTS_MAX = 256,
     BATCH_BYTES_MAX = 4 * 1024 * 1024,
     QUEUE_REQUESTS_MAX = 8192,

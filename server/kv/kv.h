@@ -120,6 +120,9 @@ typedef struct KvFlushStats {
     int64_t oldest_ms; // … the oldest for so long
 } KvFlushStats;
 
+// Whether so much is not flushed that the next write transaction may wait for it.
+bool kv_is_behind(const Kv *kv);
+
 void kv_flush_stats(Kv *kv, KvFlushStats *out);
 
 // Replaces the seam; no transaction may be open.

@@ -344,13 +344,23 @@ void flush_want(KvFlusher *flusher)
     atomic_store(&flusher->is_wanted, true);
 }
 
+static bool must_flush(KvFlusher *flusher)
+{
+    uint64_t bytes = atomic_load_explicit(&flusher->unflushed_bytes, memory_order_relaxed) +
+                     atomic_load_explicit(&flusher->flushing_bytes, memory_order_relaxed);
+    return bytes >= UNFLUSHED_BYTES_MAX ||
+           atomic_load_explicit(&flusher->is_wanted, memory_order_relaxed);
+}
+
+bool kv_is_behind(const Kv *kv)
+{
+    return kv->flusher && must_flush(kv->flusher);
+}
+
 Error flush_admit(KvFlusher *flusher)
 {
     if (atomic_load_explicit(&flusher->has_failed, memory_order_relaxed)) return ERROR_IO;
-    uint64_t bytes = atomic_load_explicit(&flusher->unflushed_bytes, memory_order_relaxed) +
-                     atomic_load_explicit(&flusher->flushing_bytes, memory_order_relaxed);
-    bool is_wanted = atomic_load_explicit(&flusher->is_wanted, memory_order_relaxed);
-    if (__builtin_expect(bytes < UNFLUSHED_BYTES_MAX && !is_wanted, true)) return ERROR_NONE;
+    if (__builtin_expect(!must_flush(flusher), true)) return ERROR_NONE;
     atomic_store(&flusher->is_wanted, false);
     return flush_up_to(flusher, atomic_load(&flusher->committed_txn));
 }

@@ -169,13 +169,22 @@ void engine_refuse_writes(Engine *engine)
     writer_refuse(engine->writer);
 }
 
+// Whether a write may run right here, as a read does, on a thread that must not wait: in a relaxed
+// store a small one waits for nothing, unless the disk cannot keep up.
+static bool waits_for_nothing(const Engine *engine, const Call *call)
+{
+    return store_options(engine->store)->flush_ms > 0 && !call->wants_sync &&
+           call->request.size <= LEADER_REQUEST_BYTES_MAX && !kv_is_behind(store_kv(engine->store));
+}
+
 static void submit(Engine *engine, Call *call, bool may_block)
 {
     call->engine = engine;
     call->submitted_ns = clock_monotonic_ns();
     Error error = dispatch_decode(call, engine->decode_budget_bytes);
     if (!error && call->method->is_write) {
-        error = may_block ? writer_run(engine->writer, call) : writer_submit(engine->writer, call);
+        bool may_run = may_block || waits_for_nothing(engine, call);
+        error = may_run ? writer_run(engine->writer, call) : writer_submit(engine->writer, call);
         if (!error) return; // it may be done by now: the call is no longer ours
     }
     if (!error && !call->method->is_write) {

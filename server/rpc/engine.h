@@ -40,8 +40,8 @@ void engine_stop_waiting(Engine *engine);
 // is answered as it ends.
 void engine_refuse_writes(Engine *engine);
 
-// Runs a call: a read right here, a write on the writer. Its on_done runs once, on this thread or
-// on the writer's. The call was reset before.
+// Runs a call: a read right here, a write on the writer, or right here if it waits for nothing. Its
+// on_done runs once, on this thread or on the writer's. The call was reset before.
 void engine_submit(Engine *engine, Call *call);
 
 // The same, and waits until it is done.
