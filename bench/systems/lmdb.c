@@ -104,6 +104,19 @@ static void lmdb_disconnect(void *context)
     pthread_mutex_unlock(&shared.mutex);
 }
 
+// A message's key has tine's size: two ids of 16 bytes, of which the first half is alike in
+// neighbours, and a chunk number.
+typedef struct __attribute__((packed)) MessageKey {
+    uint64_t session_time, session, time, number; // big-endian
+    uint16_t chunk;
+} MessageKey;
+
+static MessageKey message_key(uint64_t session, uint64_t number, size_t chunk)
+{
+    return (MessageKey){0, __builtin_bswap64(session), 0, __builtin_bswap64(number),
+                        __builtin_bswap16((uint16_t)chunk)};
+}
+
 static void put(MDB_txn *txn, Table table, const uint64_t *numbers, size_t count, const void *bytes,
                 size_t size)
 {
@@ -173,9 +186,11 @@ static void put_message(Client *client, MDB_txn *txn, const uint64_t *ids, const
     memset(client->value, 0, MESSAGE_EXTRA_BYTES);
     memcpy(client->value + MESSAGE_EXTRA_BYTES, entry->text, entry->text_bytes);
     for (size_t at = 0, chunk = 0; at < size; at += CHUNK_BYTES, chunk++) {
-        uint64_t key[] = {ids[0], ids[1], chunk};
+        MessageKey key = message_key(ids[0], ids[1], chunk);
         size_t left = size - at;
-        put(txn, MESSAGES, key, 3, client->value + at, left < CHUNK_BYTES ? left : CHUNK_BYTES);
+        MDB_val k = {sizeof(key), &key},
+                v = {left < CHUNK_BYTES ? left : CHUNK_BYTES, client->value + at};
+        must(mdb_put(txn, shared.tables[MESSAGES], &k, &v, 0), "put");
     }
 }
 
@@ -226,16 +241,16 @@ static void lmdb_get_session(void *client, const Id *session)
 static size_t copy_messages(Client *client, MDB_cursor *cursor, const uint64_t first[2],
                             uint64_t last, size_t used, size_t *messages)
 {
-    uint64_t from[] = {__builtin_bswap64(first[0]), __builtin_bswap64(first[1])}, found[3];
-    MDB_val key = {sizeof(from), from}, value;
+    MessageKey from = message_key(first[0], first[1], 0), found;
+    MDB_val key = {sizeof(from), &from}, value;
     int failed = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     for (; !failed; failed = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-        memcpy(found, key.mv_data, sizeof(found));
-        if (found[0] != from[0] || __builtin_bswap64(found[1]) > last) break;
+        memcpy(&found, key.mv_data, sizeof(found));
+        if (found.session != from.session || __builtin_bswap64(found.number) > last) break;
         require(used + value.mv_size <= COPY_BYTES, "a history of more than 64 MiB");
         memcpy(client->copy + used, value.mv_data, value.mv_size);
         used += value.mv_size;
-        if (found[2] == 0) ++*messages;
+        if (found.chunk == 0) ++*messages;
     }
     return used;
 }

@@ -297,6 +297,26 @@ void tine_mark_of(void *client, const Id *session, const Id *before)
     release(&response->base);
 }
 
+// Counts the messages at the front of a page and returns what follows them.
+static Slice skip_messages(Slice page, Tally *tally)
+{
+    enum { TAG = 1 << 3 | WIRE_BYTES };
+    const uint8_t *at = page.bytes, *end = page.bytes + page.size;
+    while (at < end && *at == TAG) {
+        size_t size = 0;
+        unsigned shift = 0;
+        do {
+            require(++at < end && shift < 32, "a page that ends in a length");
+            size |= (size_t)(*at & 0x7f) << shift;
+            shift += 7;
+        } while (*at & 0x80);
+        require(size < (size_t)(end - at), "a page that ends in a message");
+        at += size + 1;
+        tally->messages++;
+    }
+    return slice(at, (size_t)(end - at));
+}
+
 // One page of a history, as bytes. Returns its cursor, empty at the end.
 static Slice page_bytes(Client *client, const MessagesForSessionRequest *page, Tally *tally)
 {
@@ -305,10 +325,10 @@ static Slice page_bytes(Client *client, const MessagesForSessionRequest *page, T
     require(tine_call_bytes(client->tine, &options, METHODS[METHOD_MESSAGES_FOR_SESSION].path,
                             &page->base, &client->reply) == 0,
             "a history: %s", status.message);
-    Slice rest = slice(client->reply.bytes, client->reply.size), cursor = {NULL, 0};
+    Slice rest = skip_messages(slice(client->reply.bytes, client->reply.size), tally);
+    Slice cursor = {NULL, 0};
     WireField field;
     while (wire_next(&rest, &field)) {
-        if (field.number == 1) tally->messages++;
         if (field.number == 2) cursor = field.bytes;
     }
     return cursor;
