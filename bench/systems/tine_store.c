@@ -306,11 +306,11 @@ static Slice skip_messages(Slice page, Tally *tally)
         size_t size = 0;
         unsigned shift = 0;
         do {
-            require(++at < end && shift < 32, "a page that ends in a length");
+            if (++at == end || shift > 28) require(false, "a page that ends in a length");
             size |= (size_t)(*at & 0x7f) << shift;
             shift += 7;
         } while (*at & 0x80);
-        require(size < (size_t)(end - at), "a page that ends in a message");
+        if (size >= (size_t)(end - at)) require(false, "a page that ends in a message");
         at += size + 1;
         tally->messages++;
     }
