@@ -23,9 +23,9 @@ enum { SLOTS = 1024, SLOT_SAMPLES_MAX = 16384, WAIT_SECONDS = 120 };
 typedef struct Slot {
     sem_t go, done;
     bool is_used, is_over, has_failed;
-    int64_t turn_ns;
+    int64_t end_ns; // of the turn, for all alike
     size_t calls;
-    int64_t cpu_ns, spent_ns;
+    int64_t cpu_ns;
     double rss_kib;
     size_t sample_count;
     int64_t samples[SLOT_SAMPLES_MAX];
@@ -44,6 +44,7 @@ typedef struct Shared {
 struct ClientGroup {
     size_t slots[CLIENTS_MAX_PROCESSES];
     size_t count;
+    int64_t begin_ns; // of the turn
 };
 
 static Shared *shared;
@@ -75,16 +76,15 @@ static void fail_own_slot(void)
 
 static void client_turn(Lane *lane, void (*call)(Lane *lane), Slot *slot)
 {
-    int64_t cpu0 = cpu_ns(), begin = clock_monotonic_ns(), now = begin;
+    int64_t cpu0 = cpu_ns(), now = clock_monotonic_ns();
     slot->calls = slot->sample_count = 0;
-    while (now - begin < slot->turn_ns) {
+    while (now < slot->end_ns) {
         int64_t t0 = now;
         call(lane);
         now = clock_monotonic_ns();
         slot->calls++;
         if (slot->sample_count < SLOT_SAMPLES_MAX) slot->samples[slot->sample_count++] = now - t0;
     }
-    slot->spent_ns = now - begin;
     slot->cpu_ns = cpu_ns() - cpu0;
     ProcessMemory memory;
     process_memory(getpid(), &memory);
@@ -187,8 +187,9 @@ ClientGroup *clients_start(const Lane *lane, size_t count, void (*call)(Lane *la
 
 void clients_turn_begin(ClientGroup *group, int64_t ns)
 {
+    group->begin_ns = clock_monotonic_ns();
     for (size_t i = 0; i < group->count; i++) {
-        shared->slots[group->slots[i]].turn_ns = ns;
+        shared->slots[group->slots[i]].end_ns = group->begin_ns + ns;
         sem_post(&shared->slots[group->slots[i]].go);
     }
 }
@@ -203,10 +204,12 @@ void clients_turn_end(ClientGroup *group, Samples *samples, ClientTurn *out)
         out->calls += slot->calls;
         out->cpu_ms += (double)slot->cpu_ns / 1e6;
         if (slot->rss_kib > out->rss_kib) out->rss_kib = slot->rss_kib;
-        out->per_second += (double)slot->calls * 1e9 / (double)slot->spent_ns;
         for (size_t j = 0; samples && j < slot->sample_count; j++)
             samples_add(samples, slot->samples[j]);
     }
+    // Until the last one was done: who has waited long has the others wait in this figure, too.
+    double spent_ns = (double)(clock_monotonic_ns() - group->begin_ns);
+    out->per_second = (double)out->calls * 1e9 / spent_ns;
 }
 
 void clients_stop(ClientGroup *group)

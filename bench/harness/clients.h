@@ -26,15 +26,15 @@ void clients_end(void);
 // number be there.
 ClientGroup *clients_start(const struct Lane *lane, size_t count, void (*call)(struct Lane *lane));
 
-// A turn of all of them, `ns` long, begun and ended together. With clients_turn_begin the caller
+// A turn of all of them, `ns` long: all begin no call after its end. With clients_turn_begin the caller
 // does something else until it calls clients_turn_end.
 void clients_turn_begin(ClientGroup *group, int64_t ns);
 
 typedef struct ClientTurn {
     size_t calls;
     double cpu_ms;
-    double rss_kib; // of the largest
-    double per_second;
+    double rss_kib;    // of the largest
+    double per_second; // of all together
 } ClientTurn;
 
 // `samples` may be NULL.

@@ -270,9 +270,8 @@ static void lane_record(Run *run, Lane *lane)
         cell->server_rss_kib = memory.rss_mib * 1024;
     }
     if (what->processes > 0) cell->client_rss_kib = lane->client_rss_kib;
-    if (lane->messages > 0 && lane->system->durability != DURABILITY_NONE) {
-        cell->disk_bytes_per_message =
-            directory_bytes(lane->place.directory) / (double)lane->messages;
+    if (lane->filled > 0 && lane->system->durability != DURABILITY_NONE) {
+        cell->disk_bytes_per_message = lane->disk_bytes / (double)lane->filled;
     }
     fprintf(stderr, "    %-20s %10.1f us\n", lane->system->name, cell->figures.median_us);
     if (!what->beside) return;
@@ -328,6 +327,10 @@ void compare(Run *run, const Case *what)
     require(lanes != NULL, "out of memory");
     size_t count = open_lanes(run, what, lanes);
     sync(); // what filling has left to be written disturbs no turn
+    for (size_t i = 0; i < count; i++) {
+        lanes[i].disk_bytes = directory_bytes(lanes[i].place.directory);
+        lanes[i].filled = lanes[i].messages;
+    }
     size_t rounds = run->options.is_quick ? 4 : 15;
     int64_t turn_ns = (run->options.is_quick ? 20 : 100) * INT64_C(1000000);
     if (what->is_slow || what->processes > 0 || what->rate > 0) turn_ns *= 3;

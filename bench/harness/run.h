@@ -43,9 +43,11 @@ struct Lane {
     Place place;
     void *client;
     Id ids[LANE_IDS_MAX];
-    size_t index;    // of this client among all
-    size_t messages; // appended by fill
-    Tally tally;     // of the last read
+    size_t index;      // of this client among all
+    size_t messages;   // appended so far
+    size_t filled;     // of those, by fill
+    double disk_bytes; // after it
+    Tally tally;       // of the last read
     size_t calls;
     Samples samples, beside_samples;
     Samples rates; // calls a second of each turn, times 1000
