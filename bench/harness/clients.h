@@ -26,8 +26,8 @@ void clients_end(void);
 // number be there.
 ClientGroup *clients_start(const struct Lane *lane, size_t count, void (*call)(struct Lane *lane));
 
-// A turn of all of them, `ns` long: all begin no call after its end. With clients_turn_begin the caller
-// does something else until it calls clients_turn_end.
+// A turn of all of them, `ns` long: none begins a call after its end. With clients_turn_begin the
+// caller does something else until it calls clients_turn_end.
 void clients_turn_begin(ClientGroup *group, int64_t ns);
 
 typedef struct ClientTurn {
