@@ -50,9 +50,6 @@ class BuildWithCalls(build_py):
     def check_package(self, package: str, package_dir: str) -> str | None:
         return None if package == "tine.v1" else super().check_package(package, package_dir)
 
-    def get_package_dir(self, package: str) -> str:
-        return super().get_package_dir(package)
-
 
 class SdistWithContract(sdist):
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:

@@ -7,9 +7,10 @@ import os
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 
 import pytest
 from tine.v1.records_pb2 import ROLE_USER, ModelRef, NewMessage, Part, Text
@@ -22,6 +23,9 @@ from tine.v1.store_pb2 import (
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
+
+if TYPE_CHECKING:
+    from tine.v1.store_pb2_grpc import StoreServiceAsyncStub
 
 HERE = Path(__file__).resolve().parent
 ROOM = HERE.parent
@@ -149,6 +153,12 @@ def leaks() -> Iterator[None]:
     gc.collect()
     assert set(threading.enumerate()) <= threads
     assert not _descriptors() - descriptors
+
+
+@asynccontextmanager
+async def aio_store(url: str, **options: Any) -> AsyncIterator[StoreServiceAsyncStub]:
+    async with tine.aio.connect(url, **options) as channel:
+        yield cast("StoreServiceAsyncStub", StoreServiceStub(channel))
 
 
 def create_session(store: StoreServiceStub) -> str:

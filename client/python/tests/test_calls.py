@@ -258,10 +258,11 @@ def test_close_ends_calls_in_flight_and_later_ones(peer: Callable[[str], str]) -
             assert error.details() == "the client is closed"
     assert future.code() is grpc.StatusCode.CANCELLED
     assert future.details() == "the client is closed"
-    for late in (
+    later: list[Callable[[], Any]] = [
         lambda: store.GetSession(silent),
         lambda: store.GetSession.future(silent).result(),
-    ):
+    ]
+    for late in later:
         with pytest.raises(grpc.RpcError) as caught:
             late()
         assert caught.value.code() is grpc.StatusCode.CANCELLED
@@ -285,12 +286,12 @@ def test_nobody_listens(directory: Any) -> None:
 
 def test_other_methods_are_unimplemented(store: StoreServiceStub, daemon: Daemon) -> None:
     with tine.connect(daemon.url) as channel:
-        method = channel.unary_unary("/tine.v1.StoreService/Nothing")
+        method: Any = channel.unary_unary("/tine.v1.StoreService/Nothing")
         with pytest.raises(grpc.RpcError) as caught:
             method(b"")
         assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-        make: Any
-        for make in (channel.unary_stream, channel.stream_unary, channel.stream_stream):
+        makes: list[Any] = [channel.unary_stream, channel.stream_unary, channel.stream_stream]
+        for make in makes:
             with pytest.raises(grpc.RpcError) as caught:
                 make("/other.Service/Stream")(b"")
             assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -44,7 +44,8 @@ TOOLS = {"ls": "README.md src tests", "wc": "1284 lines"}
 
 async def main(url: Optional[str] = None) -> None:
     async with tine.aio.connect(url, retry=10.0, start=url is None) as channel:
-        store: StoreServiceAsyncStub = StoreServiceStub(channel)
+        # For type checkers the stub of an asyncio channel has a name of its own.
+        store: StoreServiceAsyncStub = StoreServiceStub(channel)  # type: ignore[assignment]
         session_id = await turn(store)
         at_head = ForkSessionRequest(session_id=session_id, at_head=True)
         fork = (await store.ForkSession(at_head)).session

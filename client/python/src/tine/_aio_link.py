@@ -313,6 +313,8 @@ class AioLink:
         except BaseException:
             connection.lose("nobody wants it any more")
             raise
+        if connection.why:  # it hung up right behind its hello
+            raise ConnectError(connection.why)
         return connection
 
     async def _hello(self, connection: _Connection) -> None:

@@ -252,6 +252,8 @@ class Link:
                 self._connect(exchange, attempts)
             elif connection.in_flight.is_stuck:
                 self._break(connection, "it answered none of its calls in time")
+            elif self._is_tcp and connection.users == 0 and _has_hung_up(connection.sock):
+                self._break(connection, _HUNG_UP)
             elif connection.in_flight.has_place:
                 connection.users += 1
                 waiter.payload_id = connection.in_flight.take(waiter)
@@ -524,6 +526,16 @@ def _wait(condition: threading.Condition, until: float) -> None:
 
 def _lock_timeout(deadline: float) -> float:
     return -1 if deadline == inf else min(max(deadline - monotonic(), 0), threading.TIMEOUT_MAX)
+
+
+def _has_hung_up(sock: socket.socket) -> bool:
+    """TCP takes a request for a peer that is gone; a Unix socket refuses it by itself."""
+    try:
+        return not sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _shut_down(sock: socket.socket) -> None:

@@ -120,11 +120,13 @@ class WatchStream(CallIterator):
     def begin(self) -> None:
         """Until the position is known: what is written after this returned will be seen. What
         goes wrong, the first event says."""
-        try:
-            while not self._watch.has_begun:
-                self._given = self._step()
-        except Failure as failure:
-            self._finish(failure)
+        with self._turn:
+            try:
+                while not self._watch.has_begun:
+                    self._given = self._step()
+            except Failure as failure:
+                self._finish(failure)
+                self._bus_close()
 
     def __iter__(self) -> WatchStream:
         return self
@@ -136,6 +138,7 @@ class WatchStream(CallIterator):
                     self._given = self._step()
             except Failure as failure:
                 self._finish(failure)
+                self._bus_close()
                 raise error_of(self._end or failure) from None
             except BaseException:  # a signal's handler: nobody knows how far the bus was read
                 self._bus_close()

@@ -1,0 +1,187 @@
+"""Forks of a process that uses the client, and a tined that the client starts."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from tine.v1.store_pb2 import (
+    HealthRequest,
+    MessagesForSessionRequest,
+    PublishEventRequest,
+    WatchEventsRequest,
+)
+from tine.v1.store_pb2_grpc import StoreServiceStub
+
+import tine
+from tests.conftest import BUILD, WAIT_S, Daemon, aio_store, create_session, user_says
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+
+def in_child(work: Any) -> None:
+    """Runs it in a fork of this process."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            signal.alarm(int(WAIT_S))
+            work()
+            code = 0
+        except BaseException as error:
+            os.write(2, repr(error).encode())
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_child_goes_on_with_a_connection_of_its_own(store: StoreServiceStub) -> None:
+    session_id = create_session(store)
+    store.AppendMessage.future(user_says(session_id, "future")).result()
+    watch = store.WatchEvents(WatchEventsRequest(), timeout=WAIT_S)
+
+    def work() -> None:
+        for i in range(20):
+            store.AppendMessage(user_says(session_id, f"child {i}"), timeout=WAIT_S)
+        store.AppendMessage.future(user_says(session_id, "of child"), timeout=WAIT_S).result()
+        # The watch goes on here from where it stood.
+        assert [next(watch).event.type for _ in range(21)] == 21 * ["message.appended"]
+
+    in_child(work)
+    for i in range(20):
+        store.AppendMessage(user_says(session_id, f"parent {i}"), timeout=WAIT_S)
+    assert [next(watch).event.type for _ in range(41)] == 41 * ["message.appended"]
+    watch.cancel()
+    store.AppendMessage.future(user_says(session_id, "again")).result()
+    reply = store.MessagesForSession(MessagesForSessionRequest(session_id=session_id))
+    assert len(reply.messages) == 43
+
+
+def test_a_fork_while_other_threads_call(store: StoreServiceStub) -> None:
+    """Whatever lock a thread held at the fork, the child is not kept waiting by it."""
+    is_over = threading.Event()
+
+    def work() -> None:
+        while not is_over.is_set():
+            store.Health(HealthRequest(), timeout=WAIT_S)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            in_child(lambda: store.Health(HealthRequest(), timeout=WAIT_S))
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+
+
+def _append(arguments: tuple[str, str, int]) -> str:
+    url, session_id, i = arguments
+    with tine.connect(url) as channel:
+        store = StoreServiceStub(channel)
+        return store.AppendMessage(user_says(session_id, str(i)), timeout=WAIT_S).receipt.id
+
+
+def test_multiprocessing(daemon: Daemon, store: StoreServiceStub) -> None:
+    session_id = create_session(store)
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        ids = pool.map(_append, [(daemon.url, session_id, i) for i in range(40)])
+        pool.close()
+        pool.join()
+    assert len(set(ids)) == 40
+
+
+def test_a_fork_of_an_asyncio_program(daemon: Daemon) -> None:
+    async def main() -> None:
+        async with aio_store(daemon.url) as aio:
+            assert (await aio.Health(HealthRequest())).ready
+
+            def work() -> None:
+                with tine.connect(daemon.url) as channel:
+                    StoreServiceStub(channel).Health(HealthRequest(), timeout=WAIT_S)
+
+            in_child(work)
+            await aio.PublishEvent(PublishEventRequest(type="after"))
+
+    asyncio.run(asyncio.wait_for(main(), WAIT_S))
+
+
+@pytest.fixture
+def places(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's directories of the test's own, and a tined that ends with its last client."""
+    monkeypatch.setenv("TINED", str(BUILD / "server/tined"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
+    monkeypatch.setenv("TINE_EPHEMERAL", "1")
+    return directory
+
+
+def stop_all(directory: Path) -> None:
+    lock = directory / "tine.sock.lock"
+    pid = int(lock.read_text().split()[0])
+    os.kill(pid, signal.SIGTERM)
+    os.waitpid(pid, 0)
+
+
+def test_start(places: Path) -> None:
+    url = f"ipc://{places}/tine.sock"
+    with tine.connect(url, start=True) as channel:
+        store = StoreServiceStub(channel)
+        assert store.Health(HealthRequest(), timeout=WAIT_S).ready
+        with tine.connect(url, start=True) as other:
+            assert StoreServiceStub(other).Health(HealthRequest(), timeout=WAIT_S).ready
+        stop_all(places)
+        # One that is gone is started again.
+        assert store.Health(HealthRequest(), timeout=WAIT_S).ready
+    stop_all(places)
+    assert (places / "state/tine/tined.log").exists()
+
+    async def main() -> None:
+        async with aio_store(url, start=True) as aio:
+            assert (await aio.Health(HealthRequest(), timeout=WAIT_S)).ready
+
+    asyncio.run(main())
+    stop_all(places)
+
+
+def test_many_start_one(places: Path) -> None:
+    program = f"""
+import tine
+from tine.v1.store_pb2 import StatsRequest
+from tine.v1.store_pb2_grpc import StoreServiceStub
+with tine.connect("ipc://{places}/tine.sock", start=True) as channel:
+    print(StoreServiceStub(channel).Stats(StatsRequest(), timeout=60).started_at)
+"""
+    started = [
+        subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    told = {process.communicate()[0] for process in started}
+    assert len(told) == 1
+    assert told.pop().strip().isdigit()
+    os.kill(int((places / "tine.sock.lock").read_text().split()[0]), signal.SIGTERM)
+
+
+def test_why_none_is_started(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TINE_LOG_LEVEL", "nonsense")
+    with tine.connect(f"ipc://{places}/tine.sock", start=True) as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            StoreServiceStub(channel).Health(HealthRequest(), timeout=WAIT_S)
+        assert "tined does not start" in (caught.value.details() or "")
+    monkeypatch.setenv("TINED", "/nowhere/tined")
+    with tine.connect(f"ipc://{places}/tine.sock", start=True) as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            StoreServiceStub(channel).Health(HealthRequest(), timeout=WAIT_S)
+        assert "/nowhere/tined" in (caught.value.details() or "")
+    with pytest.raises(ValueError, match="ipc://"):
+        tine.connect("tcp://127.0.0.1:1", start=True)

@@ -1,0 +1,226 @@
+"""WatchEvents of both clients: in order, none missing and none twice."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from functools import partial
+from typing import Any, Callable
+
+import grpc
+import grpc.aio
+import pytest
+from tine.v1.store_pb2 import (
+    WATCH_START_AFTER,
+    WATCH_START_OLDEST,
+    BroadcastEventRequest,
+    HealthRequest,
+    PublishEventRequest,
+    PurgeSessionRequest,
+    WatchEventsRequest,
+)
+from tine.v1.store_pb2_grpc import StoreServiceStub
+
+import tine
+from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
+
+
+def take(watch: Any, count: int) -> list[str]:
+    return [next(watch).event.type for _ in range(count)]
+
+
+def test_what_happens_from_now_on(store: StoreServiceStub) -> None:
+    store.PublishEvent(PublishEventRequest(type="before"))
+    watch = store.WatchEvents(WatchEventsRequest(), timeout=WAIT_S)
+    for i in range(50):
+        store.PublishEvent(PublishEventRequest(type=f"kept{i}"))
+        store.BroadcastEvent(BroadcastEventRequest(type=f"told{i}"))
+    wanted = [name for i in range(50) for name in (f"kept{i}", f"told{i}")]
+    assert take(watch, 100) == wanted
+    assert watch.is_active()
+    assert watch.code() is None
+    assert watch.cancel()
+    assert not watch.cancel()
+    with pytest.raises(grpc.RpcError) as caught:
+        next(watch)
+    assert caught.value.code() is grpc.StatusCode.CANCELLED
+    assert watch.code() is grpc.StatusCode.CANCELLED
+
+
+def test_one_session_one_prefix_and_a_position(store: StoreServiceStub) -> None:
+    one, other = create_session(store), create_session(store)
+    for i in range(3):
+        store.AppendMessage(user_says(one, str(i)))
+        store.AppendMessage(user_says(other, str(i)))
+    request = WatchEventsRequest(session_id=one, start=WATCH_START_OLDEST)
+    watch = store.WatchEvents(request, timeout=WAIT_S)
+    store.AppendMessage(user_says(other, "more"))
+    store.AppendMessage(user_says(one, "more"))
+    events = [next(watch).event for _ in range(5)]
+    watch.cancel()
+    assert {event.session_id for event in events} == {one}
+    assert [event.type for event in events] == ["session.created"] + 4 * ["message.appended"]
+
+    request = WatchEventsRequest(
+        type_prefix="session.",
+        start=WATCH_START_AFTER,
+        after_sequence=events[0].sequence,
+        instance_id=events[0].instance_id,
+    )
+    watch = store.WatchEvents(request, timeout=WAIT_S)
+    assert next(watch).event.session_id == other
+    watch.cancel()
+
+
+def test_how_a_watch_ends(store: StoreServiceStub) -> None:
+    session_id = create_session(store)
+    watch = store.WatchEvents(WatchEventsRequest(session_id=session_id), timeout=WAIT_S)
+    store.PurgeSession(PurgeSessionRequest(session_id=session_id))
+    with pytest.raises(grpc.RpcError) as caught:
+        for _ in watch:
+            continue
+    assert tine.reason(caught.value) == "SESSION_NOT_FOUND"
+    ends = [
+        (WatchEventsRequest(session_id=session_id), "SESSION_NOT_FOUND"),
+        (WatchEventsRequest(start=WATCH_START_AFTER, after_sequence=10**6), "STORE_CHANGED"),
+    ]
+    for request, reason in ends:
+        with pytest.raises(grpc.RpcError) as caught:
+            next(store.WatchEvents(request, timeout=WAIT_S))
+        assert tine.reason(caught.value) == reason
+    with pytest.raises(grpc.RpcError) as caught:
+        next(store.WatchEvents(WatchEventsRequest(), timeout=0.2))
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+def test_cancelled_and_closed_by_another_thread(daemon: Daemon) -> None:
+    for end in ("cancel", "close"):
+        channel = tine.connect(daemon.url)
+        watch = StoreServiceStub(channel).WatchEvents(WatchEventsRequest())
+        told: list[str] = []
+        watch.add_callback(partial(told.append, "ended"))
+        ending = threading.Thread(target=watch.cancel if end == "cancel" else channel.close)
+        ending.start()
+        with pytest.raises(grpc.RpcError) as caught:
+            next(watch)
+        ending.join()
+        assert caught.value.code() is grpc.StatusCode.CANCELLED
+        assert told == ["ended"]
+        channel.close()
+
+
+def test_a_burst_that_the_bus_cannot_hold(store: StoreServiceStub) -> None:
+    """More than the server keeps for a subscriber who does not read: what is lost is listed."""
+    watch = store.WatchEvents(WatchEventsRequest(), timeout=4 * WAIT_S)
+    count = 12_000
+    pending: list[Any] = []
+    for i in range(count):
+        request = PublishEventRequest(type="burst", data_json=str(i))
+        pending.append(store.PublishEvent.future(request, timeout=WAIT_S))
+        if len(pending) == 256:
+            for future in pending:
+                future.result()
+            pending.clear()
+    for future in pending:
+        future.result()
+    events = [next(watch).event for _ in range(count)]
+    begin = events[0].sequence
+    assert [event.sequence for event in events] == list(range(begin, begin + count))
+    watch.cancel()
+
+
+def test_aio(daemon: Daemon) -> None:
+    async def main() -> None:
+        async with aio_store(daemon.url) as aio:
+            watch = aio.WatchEvents(WatchEventsRequest(), timeout=WAIT_S)
+            await watch.wait_for_connection()
+            for i in range(20):
+                await aio.PublishEvent(PublishEventRequest(type=f"kept{i}"))
+                await aio.BroadcastEvent(BroadcastEventRequest(type=f"told{i}"))
+            seen = []
+            async for response in watch:
+                seen.append(response.event.type)
+                if len(seen) == 40:
+                    break
+            assert seen == [name for i in range(20) for name in (f"kept{i}", f"told{i}")]
+            assert watch.cancel()
+            assert watch.cancelled()
+            with pytest.raises(asyncio.CancelledError):
+                await watch.read()
+            assert await watch.code() is grpc.StatusCode.CANCELLED
+
+            gone = WatchEventsRequest(session_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
+            ended = aio.WatchEvents(gone)
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await ended.read()
+            assert tine.reason(caught.value) == "SESSION_NOT_FOUND"
+            assert await ended.code() is grpc.StatusCode.NOT_FOUND
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await aio.WatchEvents(WatchEventsRequest(), timeout=0.1).read()
+            assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+    asyncio.run(asyncio.wait_for(main(), 2 * WAIT_S))
+
+
+def test_over_tcp_with_a_token(directory: Any) -> None:
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = directory / "token"
+    token.write_text("secret-of-the-test-0123456789\n")
+    token.chmod(0o600)
+    url = f"tcp://127.0.0.1:{port}"
+    daemon = Daemon(directory, "--listen", url, "--token-file", str(token))
+    secret = "secret-of-the-test-0123456789"
+    try:
+        daemon.wait()
+        with tine.connect(url, token=secret) as channel:
+            store = StoreServiceStub(channel)
+            watch = store.WatchEvents(WatchEventsRequest(), timeout=WAIT_S)
+            for i in range(5):
+                store.PublishEvent(PublishEventRequest(type=f"kept{i}"))
+            assert take(watch, 5) == [f"kept{i}" for i in range(5)]
+            watch.cancel()
+            daemon.restart()
+            daemon.wait()
+            assert store.Health(HealthRequest(), wait_for_ready=True, timeout=WAIT_S).ready
+
+        async def main() -> None:
+            async with aio_store(url, token=secret) as aio:
+                assert (await aio.Health(HealthRequest())).ready
+                stream: Any = aio.WatchEvents(WatchEventsRequest(start=WATCH_START_OLDEST))
+                assert (await stream.read()).event.type == "kept0"
+
+        asyncio.run(asyncio.wait_for(main(), WAIT_S))
+        for wrong in (None, "wrong"):
+            with tine.connect(url, token=wrong) as channel, pytest.raises(grpc.RpcError) as caught:
+                StoreServiceStub(channel).Health(HealthRequest())
+            assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        with tine.connect(url) as channel:
+            store = StoreServiceStub(channel)
+            assert store.Health(HealthRequest(), metadata=(("tine-token", secret),)).ready
+    finally:
+        daemon.stop()
+
+
+def test_nobody_listens(directory: Any) -> None:
+    with tine.connect(f"ipc://{directory}/tine.sock") as channel:
+        store = StoreServiceStub(channel)
+        with pytest.raises(grpc.RpcError) as caught:
+            next(store.WatchEvents(WatchEventsRequest()))
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        begin: list[Callable[[], bool]] = []
+        waiting = threading.Thread(
+            target=lambda: begin.append(
+                store.WatchEvents(WatchEventsRequest(), wait_for_ready=True, timeout=WAIT_S).cancel
+            )
+        )
+        waiting.start()
+        daemon = Daemon(directory)
+        try:
+            waiting.join()
+            begin[0]()
+        finally:
+            daemon.stop()
