@@ -133,7 +133,7 @@ func (e *exchange) try(ctx context.Context) (mayRetry bool, err error) {
 
 func (e *exchange) attempt(ctx context.Context) (mayRetry bool, err error) {
 	waits := ctx
-	if e.isPatient && !e.retryUntil.IsZero() {
+	if _, hasDeadline := ctx.Deadline(); !hasDeadline && !e.retryUntil.IsZero() {
 		var cancel context.CancelFunc
 		waits, cancel = context.WithDeadline(ctx, e.retryUntil)
 		defer cancel()
