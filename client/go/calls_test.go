@@ -496,6 +496,31 @@ func TestCallsThatAreCancelledAtAnyMoment(t *testing.T) {
 	})
 }
 
+// A few callers are now alone, now not: who reads changes all the time.
+func TestAFewCallersTakeTurnsAtReading(t *testing.T) {
+	d := startDaemon(t)
+	client := dial(t, d.url())
+	session := createSession(t, client)
+	var group sync.WaitGroup
+	for i := range 3 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for j := range 1000 {
+				if j%(10+i) == 0 {
+					time.Sleep(time.Duration(i*100) * time.Microsecond)
+				}
+				reply, err := stub(client).GetSession(within(t),
+					&tinev1.GetSessionRequest{SessionId: session})
+				if err != nil || reply.Session.Id != session {
+					t.Errorf("%v: %v", reply, err)
+				}
+			}
+		}()
+	}
+	group.Wait()
+}
+
 func TestTCPAsksForAToken(t *testing.T) {
 	directory := scratch(t)
 	const token = "0123456789abcdef0123456789abcdef"

@@ -2,6 +2,8 @@ package tine
 
 import (
 	"context"
+	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,4 +120,35 @@ func TestStatusesOfThePeerAreToldAsTheyAre(t *testing.T) {
 	if err := health(within(t), client); err != nil {
 		t.Error(err)
 	}
+}
+
+// Requests that the socket does not take wait in the client, and do not keep their callers.
+func TestAServerThatDoesNotRead(t *testing.T) {
+	listener, err := net.Listen("unix", filepath.Join(scratch(t), "s.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		said := hello(protocolRep)
+		_, _ = connection.Write(said[:])
+		accepted <- connection
+	}()
+	checkLeaks(t, func() {
+		client := dial(t, schemeIPC+listener.Addr().String())
+		long := strings.Repeat("x", 4<<20)
+		for range 3 {
+			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+			_, err := stub(client).AppendMessage(ctx, userMessage("s", long))
+			wantStatus(t, err, codes.DeadlineExceeded, "DEADLINE_EXCEEDED")
+			cancel()
+		}
+		client.Close()
+		(<-accepted).Close()
+	})
 }

@@ -116,6 +116,9 @@ func (e *exchange) begin(ctx context.Context, c *Client, path string) error {
 func (e *exchange) try(ctx context.Context) (mayRetry bool, err error) {
 	for first := true; ; first = false {
 		mayRetry, err = e.attempt(ctx)
+		if err == nil {
+			return false, nil
+		}
 		var broken *brokenError
 		if !errors.As(err, &broken) {
 			return mayRetry, err

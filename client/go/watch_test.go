@@ -3,6 +3,7 @@ package tine
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tine-store/tine/client/go/tinev1"
 )
@@ -35,8 +37,8 @@ func receive(t testing.TB, stream eventStream) *tinev1.Event {
 	return received.Event
 }
 
-// receiveMessages returns the ids of the next messages that are appended, so many of them, and checks that sequences
-// follow each other without a gap or a double.
+// receiveMessages returns the ids of the next messages that are appended, so many of them, and checks
+// that none of the events meanwhile is missing or comes twice: for a watch of all sessions.
 func receiveMessages(t testing.TB, stream eventStream, count int) []string {
 	t.Helper()
 	var ids []string
@@ -305,4 +307,127 @@ func TestAWatchThatIsLeftGivesBackWhatItHas(t *testing.T) {
 		})
 		client.Close()
 	})
+}
+
+// fakeBus listens beside a link to a daemon's socket and says what it likes.
+func fakeBus(t *testing.T, d *daemon, say func(net.Conn)) (url string) {
+	t.Helper()
+	link := filepath.Join(scratch(t), "link.sock")
+	if err := os.Symlink(d.socket(), link); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", strings.TrimSuffix(link, ".sock")+".events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { connection.Close() })
+			go say(connection)
+		}
+	}()
+	return schemeIPC + link
+}
+
+// busFrame is a message of the bus.
+func busFrame(t *testing.T, topic string, event *tinev1.Event) []byte {
+	encoded, err := proto.Marshal(event)
+	if err != nil {
+		t.Error(err)
+	}
+	payload := append([]byte(topic+"\x00"), encoded...)
+	header := make([]byte, transportIPC.headerBytes())
+	transportIPC.putHeader(header, len(payload))
+	return append(header, payload...)
+}
+
+func TestABusThatIsNoneIsDoneWithout(t *testing.T) {
+	d := startDaemon(t)
+	said := hello(protocolPub)
+	for name, say := range map[string]func(net.Conn){
+		"hangs up":        func(c net.Conn) { c.Close() },
+		"says no hello":   func(net.Conn) {},
+		"is another":      func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request")) },
+		"is silent":       func(c net.Conn) { _, _ = c.Write(said[:]) },
+		"sends noise":     func(c net.Conn) { _, _ = c.Write(append(said[:], "noise noise noise"...)) },
+		"is cut off":      func(c net.Conn) { _, _ = c.Write(append(said[:], 1, 0, 0)); c.Close() },
+		"has a bad event": func(c net.Conn) { _, _ = c.Write(append(said[:], 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 7)) },
+		"is another store's": func(c net.Conn) {
+			_, _ = c.Write(append(said[:], busFrame(t, topicHeartbeat,
+				&tinev1.Event{Sequence: 1 << 40, InstanceId: noSession})...))
+		},
+		"falls silent": func(c net.Conn) {
+			_, _ = c.Write(append(said[:], busFrame(t, "global/x",
+				&tinev1.Event{InstanceId: noSession})...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := dial(t, fakeBus(t, d, say), func(o *options) {
+				o.busSilence = 100 * time.Millisecond
+			})
+			session := createSession(t, client)
+			stream := watchEvents(t, client, &tinev1.WatchEventsRequest{SessionId: session})
+			for i := range 3 {
+				want := appendUser(t, client, session, fmt.Sprint(i)).Id
+				if got := receiveMessages(t, stream, 1); got[0] != want {
+					t.Fatalf("%s, wanted %s", got[0], want)
+				}
+			}
+		})
+	}
+}
+
+// Messages that the bus loses are listed, whatever it is that it tells next.
+func TestWhatTheBusLosesIsListed(t *testing.T) {
+	d := startDaemon(t)
+	// Hands on every third message of the real bus.
+	url := fakeBus(t, d, func(c net.Conn) {
+		said := hello(protocolPub)
+		_, _ = c.Write(said[:])
+		b, err := subscribe(context.Background(), address{target: d.socket()}.events())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer b.close()
+		for i := 0; ; i++ {
+			message, err := b.next(time.Now().Add(limit))
+			if err != nil || message == nil {
+				return
+			}
+			if i%3 != 0 {
+				continue
+			}
+			header := make([]byte, transportIPC.headerBytes())
+			transportIPC.putHeader(header, len(message))
+			if _, err := c.Write(append(header, message...)); err != nil {
+				return
+			}
+		}
+	})
+	client := dial(t, url)
+	session, other := createSession(t, client), createSession(t, client)
+	for _, watched := range []string{"", session} {
+		stream := watchEvents(t, client, &tinev1.WatchEventsRequest{SessionId: watched})
+		want := map[string]bool{}
+		for i := range 60 {
+			want[appendUser(t, client, session, fmt.Sprint(i)).Id] = true
+			id := appendUser(t, client, other, fmt.Sprint(i)).Id
+			if watched == "" {
+				want[id] = true
+			}
+		}
+		for len(want) > 0 {
+			event := receive(t, stream)
+			if !want[event.MessageId] {
+				t.Fatalf("not wanted, or twice: %v", event)
+			}
+			delete(want, event.MessageId)
+		}
+	}
 }
