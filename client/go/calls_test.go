@@ -124,13 +124,16 @@ func TestMetadataFillsTheEnvelope(t *testing.T) {
 		request.TimeoutMs > limit.Milliseconds() {
 		t.Errorf("%v", request)
 	}
+	if request.Sync {
+		t.Error("nobody asked for an answer that is on the disk")
+	}
 	ctx = metadata.AppendToOutgoingContext(WithOperationID(context.Background(), ""),
-		"tine-token", "another token")
+		"tine-token", "another token", "tine-sync", "1")
 	if _, err := stub(client).AppendMessage(ctx, userMessage("s", "x")); err != nil {
 		t.Fatal(err)
 	}
 	if request = s.request(1); request.OperationId != "" || request.Token != "another token" ||
-		request.TimeoutMs != 0 {
+		request.TimeoutMs != 0 || !request.Sync {
 		t.Errorf("%v", request)
 	}
 	if err := health(WithOperationID(context.Background(), "op-2"), client); err != nil {

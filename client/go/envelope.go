@@ -18,6 +18,7 @@ const (
 	fieldTimeoutMS   protowire.Number = 3
 	fieldTraceparent protowire.Number = 4
 	fieldToken       protowire.Number = 5
+	fieldSync        protowire.Number = 6
 	fieldBody        protowire.Number = 15
 
 	fieldStatus        protowire.Number = 1
@@ -35,6 +36,7 @@ var (
 type requestHead struct {
 	method, operationID, traceparent, token string
 	timeoutMS                               int64 // 0: none
+	sync                                    bool  // answered when it is on the disk
 }
 
 func appendText(out []byte, number protowire.Number, text string) []byte {
@@ -56,6 +58,10 @@ func appendRequest(out []byte, head *requestHead, body proto.Message) ([]byte, e
 	}
 	out = appendText(out, fieldTraceparent, head.traceparent)
 	out = appendText(out, fieldToken, head.token)
+	if head.sync {
+		out = protowire.AppendTag(out, fieldSync, protowire.VarintType)
+		out = protowire.AppendVarint(out, 1)
+	}
 	size := proto.Size(body)
 	if size > requestBytesMax {
 		return nil, errRequestTooLong

@@ -18,6 +18,7 @@ const (
 	metadataOperationID = "tine-operation-id"
 	metadataTraceparent = "traceparent"
 	metadataToken       = "tine-token"
+	metadataSync        = "tine-sync"
 	metadataReason      = "tine-reason"
 )
 
@@ -91,6 +92,9 @@ func (e *exchange) begin(ctx context.Context, c *Client, path string) error {
 		}
 		if values := said.Get(metadataToken); len(values) > 0 {
 			e.head.token = values[len(values)-1]
+		}
+		if values := said.Get(metadataSync); len(values) > 0 {
+			e.head.sync = values[len(values)-1] == "1"
 		}
 	}
 	if isMade {

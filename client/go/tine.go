@@ -17,7 +17,8 @@
 // gap and without an event twice.
 //
 // What a call carries beside its request is outgoing gRPC metadata: tine-operation-id (a write's;
-// one is made unless it is given, "" says none), tine-token, traceparent.
+// one is made unless it is given, "" says none), tine-token, traceparent, and tine-sync, whose value
+// 1 asks a relaxed tined to answer when this call, and all before it, is on the disk.
 package tine
 
 import (
