@@ -2,7 +2,8 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-go test-python test-typescript test-rust test-wire \
-	model-long powercut growth bench bench-languages bench-quick fuzz install uninstall package clean format
+	model-long powercut pin-growth growth bench bench-languages bench-quick fuzz install \
+	uninstall package clean format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -41,7 +42,7 @@ powercut: build ## Cut the power 10 000 times in each mode; POWERCUT_IMAGES=…,
 	@TINE_POWERCUT_IMAGES=$(or $(POWERCUT_IMAGES),10000) \
 		build/release/tests/test_powercut --no-fork after_a_power_cut
 
-growth: build ## Write to a relaxed store for 10 minutes; its file must not grow; GROWTH_SECONDS=…
+pin-growth: build ## Write to a relaxed store for 10 minutes; its file must not grow; GROWTH_SECONDS=…
 	@TINE_GROWTH_SECONDS=$(or $(GROWTH_SECONDS),600) \
 		build/release/tests/test_kv --no-fork does_not_grow_without_end
 
