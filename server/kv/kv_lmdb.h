@@ -25,7 +25,7 @@ struct Kv {
     MDB_dbi tables[KV_TABLES_MAX];
     bool is_read_only;
     bool was_relaxed; // and not closed in good order
-    bool is_set_back;
+    atomic_bool is_set_back;
     atomic_bool is_outgrown; // pages are in use that the map does not reach
 
     // The registry's part, under its mutex.

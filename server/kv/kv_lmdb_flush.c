@@ -103,7 +103,8 @@ Error flush_recover(Kv *kv, const KvOptions *options, ErrorDetail *detail)
     if (error || slots.file < 0) return error;
     bool found;
     error = slot_read(&slots, &found, &slot, detail);
-    if (!error && found) kv->is_set_back = slot.is_set_back;
+    bool is_set_back = !error && found && slot.is_set_back;
+    atomic_store(&kv->is_set_back, is_set_back);
     if (error || !found || slot.state != SLOT_FLUSHED) {
         slot_close(&slots);
         return error;
@@ -114,7 +115,8 @@ Error flush_recover(Kv *kv, const KvOptions *options, ErrorDetail *detail)
     // The same kernel still has every page that was written: a process died, nothing is lost.
     bool is_same_boot = *boot_id && memcmp(boot_id, slot.boot_id, sizeof(boot_id)) == 0;
     if (!is_same_boot) {
-        error = slot_restore(&slots, &slot, options->owns_directory, detail, &kv->is_set_back);
+        error = slot_restore(&slots, &slot, options->owns_directory, detail, &is_set_back);
+        atomic_store(&kv->is_set_back, is_set_back);
     }
     slot_close(&slots);
     return error;
@@ -179,7 +181,7 @@ Error flush_start(Kv *kv, const KvOptions *options, ErrorDetail *detail)
 // Flushes all there is, the newest meta page too: data.mdb needs no other, and flushed.mdb says so.
 static Error mark_clean(KvFlusher *flusher)
 {
-    Slot clean = {.state = SLOT_CLEAN, .is_set_back = flusher->kv->is_set_back};
+    Slot clean = {.state = SLOT_CLEAN, .is_set_back = atomic_load(&flusher->kv->is_set_back)};
     if (flusher->slots.file < 0 || atomic_load(&flusher->has_failed)) return ERROR_IO;
     if (fdatasync(flusher->data_file) != 0) return fail(flusher, "data.mdb");
     return slot_write(&flusher->slots, &clean) != 0 ? fail(flusher, "flushed.mdb") : ERROR_NONE;
@@ -214,7 +216,7 @@ static void flusher_free(Kv *kv)
 
 void kv_forget_set_back(Kv *kv, const char *directory)
 {
-    kv->is_set_back = false;
+    atomic_store(&kv->is_set_back, false);
     if (kv->flusher) return; // the next flush says so, and has what was committed until now
     ErrorDetail detail;
     SlotFile slots;
@@ -262,7 +264,7 @@ static Error flush_once(KvFlusher *flusher)
 {
     if (atomic_load(&flusher->has_failed)) return ERROR_IO;
     MDB_txn *pin = NULL;
-    Slot slot = {.state = SLOT_FLUSHED, .is_set_back = flusher->kv->is_set_back};
+    Slot slot = {.state = SLOT_FLUSHED, .is_set_back = atomic_load(&flusher->kv->is_set_back)};
     Error error = pin_newest(flusher, &pin, &slot);
     if (error) {
         if (pin) mdb_txn_abort(pin);
@@ -310,7 +312,7 @@ bool kv_has_failed(const Kv *kv)
 
 bool kv_is_set_back(const Kv *kv)
 {
-    return kv->is_set_back;
+    return atomic_load(&kv->is_set_back);
 }
 
 static void wake(KvFlusher *flusher)
