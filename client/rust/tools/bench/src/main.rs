@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use http::uri::PathAndQuery;
 use serde_json::json;
 use tine_client::v1;
 use tokio::runtime::{Builder, Runtime};
-use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Endpoint;
 use tonic_prost::ProstCodec;
 
@@ -118,7 +118,7 @@ fn latencies(arguments: &Arguments) -> (Duration, Duration) {
         .expect("a runtime");
     let (blocking, tokio) = (arguments.blocking(), arguments.tokio());
     let mut grpc = runtime.block_on(arguments.grpc());
-    let mut tine_turn = |count: usize, times: &mut Vec<Duration>| {
+    let tine_turn = |count: usize, times: &mut Vec<Duration>| {
         if arguments.is_tokio {
             runtime.block_on(async {
                 for _ in 0..count {
