@@ -22,8 +22,8 @@ void clients_begin(void);
 void clients_end(void);
 
 // Starts `count` clients of lane->system at lane->place: each connects and waits. `call` is done
-// over and over in each turn. The lane is copied. One group at a time can be started … and any
-// number be there.
+// over and over in each turn. The lane is copied. Any number of groups can
+// be there.
 ClientGroup *clients_start(const struct Lane *lane, size_t count, void (*call)(struct Lane *lane));
 
 // A turn of all of them, `ns` long: none begins a call after its end. With clients_turn_begin the

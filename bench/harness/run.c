@@ -331,7 +331,7 @@ void compare(Run *run, const Case *what)
         lanes[i].disk_bytes = directory_bytes(lanes[i].place.directory);
         lanes[i].filled = lanes[i].messages;
     }
-    size_t rounds = run->options.is_quick ? 4 : 15;
+    size_t rounds = run->options.is_quick ? 4 : 10;
     int64_t turn_ns = (run->options.is_quick ? 20 : 100) * INT64_C(1000000);
     if (what->is_slow || what->processes > 0 || what->rate > 0) turn_ns *= 3;
     for (size_t round = 0; round <= rounds; round++) {
