@@ -46,6 +46,10 @@ pin-growth: build ## Write to a relaxed store for 10 minutes; its file must not 
 	@TINE_GROWTH_SECONDS=$(or $(GROWTH_SECONDS),600) \
 		build/release/tests/test_kv --no-fork does_not_grow_without_end
 
+direct-long: build ## Read directly under 8 writers and 8 readers for 10 minutes; DIRECT_SECONDS=…
+	@TINE_DIRECT_SECONDS=$(or $(DIRECT_SECONDS),600) \
+		build/release/tests/test_client --no-fork histories_read_directly
+
 bench: ## Run the benchmarks: tine-bench on many systems, the engine alone, over sockets
 	@scripts/install-deps bench
 	@$(MAKE) --no-print-directory build
