@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-go test-python test-typescript test-rust test-wire \
-	model-long powercut pin-growth growth bench bench-languages bench-quick fuzz install \
+	model-long direct-long powercut pin-growth growth bench bench-languages bench-quick fuzz install \
 	uninstall package clean format
 
 help: ## Show this list

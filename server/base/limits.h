@@ -12,6 +12,7 @@ enum {
     ORIGINAL_BYTES_MAX = REQUEST_BYTES_MAX - 1024, // so that a reply can hold it
     PAGE_BYTES_DEFAULT = 768 * 1024, // the whole reply; mangos stops reading at 1 MiB by default
     PAGE_BYTES_MAX = 16 * 1024 * 1024,
+    CONTEXT_BYTES_MAX = 16 * 1024 * 1024 - 1024, // BuildContext's, before its messages
     PAGE_RESERVE_BYTES = 1024,               // of a page, for the envelope, the cursor and a model
     RUN_BUDGET_BYTES = 256 * 1024 * 1024,    // what a handler may use of the arena
     DECODE_BUDGET_BYTES_MIN = 64 * 1024,     // the arena of a small request

@@ -40,6 +40,13 @@ static bool segment_bound(const HistoryQuery *query, const Segment *segment, Seg
     return ulid_compare(out->after, out->through) < 0;
 }
 
+// A page has one entry at least, unless what stands before it leaves no room in any reply.
+static bool is_too_much(const PageState *page, size_t size, size_t page_bytes)
+{
+    if (page->bytes == 0) return false;
+    return page->bytes + size > (page->count > 0 ? page_bytes : CONTEXT_BYTES_MAX);
+}
+
 static Error row_lend(MessageScan *scan, const MessageSink *sink, bool *out_is_enough)
 {
     const Slice *pieces;
@@ -61,7 +68,7 @@ static Error segment_append(MessageScan *scan, const HistoryQuery *query, const 
         bool is_wanted = row_is_wanted(query, row);
         size_t size = is_wanted ? wire_bytes_field_size(field, row->reply_bytes) : 0;
         page->is_full = page->scanned == SCANNED_RECORDS_MAX || page->count == query->limit ||
-                        (page->count > 0 && page->bytes + size > query->page_bytes);
+                        is_too_much(page, size, query->page_bytes);
         if (page->is_full) return ERROR_NONE;
         page->scanned++;
         page->last = row->id;
@@ -79,12 +86,12 @@ static Error segment_append(MessageScan *scan, const HistoryQuery *query, const 
 }
 
 Error history_append_page(Txn *txn, const HistoryQuery *query, uint32_t field, Buffer *out,
-                          Ulid *out_last)
+                          bool *out_has_more, Ulid *out_last)
 {
     MessageScan scan;
     Error error = message_scan_open(&scan, txn);
     if (error) return error;
-    PageState page = {.last = ULID_ZERO, .bytes = buffer_size(out)};
+    PageState page = {.last = query->after, .bytes = buffer_size(out)};
     size_t count = query->segments->count;
     for (size_t i = 0; !error && !page.is_full && i < count; i++) {
         size_t index = query->is_newest_first ? i : count - 1 - i;
@@ -93,6 +100,7 @@ Error history_append_page(Txn *txn, const HistoryQuery *query, uint32_t field, B
         error = segment_append(&scan, query, &bounded, field, out, &page);
     }
     message_scan_close(&scan);
-    *out_last = page.is_full ? page.last : ULID_ZERO;
+    *out_has_more = page.is_full;
+    *out_last = page.last;
     return error;
 }

@@ -29,10 +29,9 @@ typedef struct HistoryQuery {
 } HistoryQuery;
 
 // Appends the entries that are not deleted to `out`, each as the content of the bytes field
-// `field`. `out_last` is the last entry looked at: where the next page goes on; zero when the
-// history ended.
+// `field`. If there are more, `out_last` is the last entry looked at: where the next page goes on.
 MUST_USE Error history_append_page(Txn *txn, const HistoryQuery *query, uint32_t field, Buffer *out,
-                                   Ulid *out_last);
+                                   bool *out_has_more, Ulid *out_last);
 
 // Kinds by default: CONVERSATION and INJECTED.
 uint32_t history_kinds_default(void);

@@ -269,3 +269,34 @@ TEST(context_names_what_is_wrong)
     purge_ok(f, session, /* keep_for_forks= */ false);
     CALL_FAILS(f, build_context, BuildContext, "SESSION_NOT_FOUND", {.session_id = CHARS(session)});
 }
+
+// 20 MiB of settings, and a message that alone nearly fills a reply.
+TEST(context_of_more_than_a_reply_holds_is_bounded)
+{
+    const char *session, *reply = "BuildContext";
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    static const char *const SUBTYPES[] = {"a", "b", "c", "d", "e"};
+    char *text = filled(f, 's', SUMMARY_BYTES_MAX);
+    for (size_t i = 0; i < 5; i++) {
+        NewMessage *setting = fixture_alloc(f, sizeof(NewMessage));
+        *setting =
+            (NewMessage){.kind = MESSAGE_KIND_SETTING, .subtype = CHARS(SUBTYPES[i]), .text = text};
+        entry_ok(f, session, setting);
+    }
+    append_ok(f, session, ROLE_USER, filled(f, 'm', REQUEST_BYTES_MAX - 4096));
+    remember_ok(f, session, "fact");
+    BuildContextRequest request = {.session_id = CHARS(session), .page_bytes = PAGE_BYTES_MAX};
+    Raw *body = raw_of(f, &build_context_request__descriptor, &request.base);
+    CHECK(raw_ok(f, reply, body).size <= PAGE_BYTES_MAX);
+    BuildContextResponse *page = CALL_OK(f, build_context, BuildContext, request);
+    CHECK_EQ(page->n_settings, 3);
+    CHECK_STR(page->settings[0]->subtype, "e");
+    CHECK_EQ(page->n_memories, 1);
+    CHECK_EQ(page->n_messages, 0);
+    request.cursor = page->next_cursor;
+    CHECK(*request.cursor);
+    page = CALL_OK(f, build_context, BuildContext, request);
+    CHECK_EQ(page->n_messages, 1);
+    CHECK_EQ(page->n_settings, 0);
+    CHECK_STR(page->next_cursor, "");
+}

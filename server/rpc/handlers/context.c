@@ -48,6 +48,12 @@ static Error decode_model(Call *call, Slice first, ModelRef **out)
     return txn_decode(call->txn, &model_ref__descriptor, bytes, out);
 }
 
+// What would make the reply longer than any may be is left out: it has a call of its own.
+static void take_back_excess(Call *call, size_t before)
+{
+    if (buffer_size(&call->reply) > CONTEXT_BYTES_MAX) buffer_truncate(&call->reply, before);
+}
+
 // Takes note of one SETTING entry, older than all that were noted before.
 static Error note_setting(Call *call, const MarkerPlace *place, Settings *settings)
 {
@@ -64,8 +70,11 @@ static Error note_setting(Call *call, const MarkerPlace *place, Settings *settin
     }
     error = arena_copy(&call->arena, subtype, &settings->subtypes[settings->count++]);
     if (error) return error;
-    return message_append_to(call->txn, place->session, place->message, CONTEXT_FIELD_SETTINGS,
-                             &call->reply);
+    size_t before = buffer_size(&call->reply);
+    error = message_append_to(call->txn, place->session, place->message, CONTEXT_FIELD_SETTINGS,
+                              &call->reply);
+    take_back_excess(call, before);
+    return error;
 }
 
 static Error append_settings(Call *call, const SegmentList *segments, Settings *settings)
@@ -118,6 +127,9 @@ static Error first_page(Call *call, const HistoryPage *page, bool wants_newest_m
     Settings settings = {.count = 0};
     Error error = session_head(call->txn, page->session, &head);
     if (!error) error = session_settings(call->txn, page->session, &settings_record);
+    size_t before = buffer_size(&call->reply);
+    if (!error) error = todo_append_to(call->txn, page->session, CONTEXT_FIELD_TODOS, &call->reply);
+    take_back_excess(call, before);
     if (!error) error = append_settings(call, &page->segments, &settings);
     ModelRef *model = settings.model;
     if (!error && (!model || wants_newest_model)) {
@@ -127,10 +139,11 @@ static Error first_page(Call *call, const HistoryPage *page, bool wants_newest_m
     response->model = model || wants_newest_model ? model : settings_record->model;
     response->head_id = head->head_id;
     Ulid last;
-    error = memory_append_page(call->txn, page->session, ULID_ZERO, UINT32_MAX, PAGE_BYTES_MAX,
+    before = buffer_size(&call->reply);
+    error = memory_append_page(call->txn, page->session, ULID_ZERO, UINT32_MAX, CONTEXT_BYTES_MAX,
                                CONTEXT_FIELD_MEMORIES, &call->reply, &last);
-    if (error) return error;
-    return todo_append_to(call->txn, page->session, CONTEXT_FIELD_TODOS, &call->reply);
+    take_back_excess(call, before);
+    return error;
 }
 
 // BuildContext: the live window, and what is in force.

@@ -50,10 +50,10 @@ Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page
 
 Error history_finish(Call *call, HistoryPage *page, char **out_cursor)
 {
-    Ulid last;
-    Error error = history_append_page(call->txn, &page->query, REPLY_RECORD, &call->reply, &last);
-    if (error || ulid_is_zero(last)) return error;
-    page->cursor.position = last;
+    bool has_more;
+    Error error = history_append_page(call->txn, &page->query, REPLY_RECORD, &call->reply,
+                                      &has_more, &page->cursor.position);
+    if (error || !has_more) return error;
     return cursor_write(call, &page->cursor, out_cursor);
 }
 
