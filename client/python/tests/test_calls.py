@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -344,3 +345,26 @@ def test_where_the_daemon_is(monkeypatch: pytest.MonkeyPatch, directory: Any) ->
     monkeypatch.setenv("TINE_URL", "tcp://localhost:1")
     assert (address_of(None).host, address_of(None).port) == ("localhost", 1)
     assert address_of("ipc://z").events_path == "z.events"
+
+
+class _Interrupt(Exception):
+    pass
+
+
+def test_a_call_that_a_signal_interrupts(peer: Callable[[str], str]) -> None:
+    def interrupt(*_: object) -> None:
+        raise _Interrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with tine.connect(peer("status")) as channel:
+            store = StoreServiceStub(channel)
+            for timeout in (None, WAIT_S):
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                with pytest.raises(_Interrupt):
+                    store.GetSession(GetSessionRequest(session_id="silent"), timeout=timeout)
+                # Nobody knows how far it had come: the next call has a connection of its own.
+                waits: dict[str, Any] = {"timeout": WAIT_S, "wait_for_ready": True}
+                store.GetSession(GetSessionRequest(session_id="fine"), **waits)
+    finally:
+        signal.signal(signal.SIGALRM, before)
