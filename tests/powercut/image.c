@@ -167,6 +167,7 @@ static void rename_by(const Disk *disk, Node *node, size_t record)
 static void settle_names(const Disk *disk, Node *node, size_t end)
 {
     size_t done = 0;
+    if (node->name_count == 0) return;
     while (done < node->name_count && node->names[done] < end)
         rename_by(disk, node, node->names[done++]);
     node->name_count -= done;
@@ -269,12 +270,12 @@ static void write_file(const Disk *disk, const Loss *loss, const Node *node, con
 {
     int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     CHECK(file >= 0);
-    write_whole(file, node->bytes, node->size, 0);
+    if (node->size > 0) write_whole(file, node->bytes, node->size, 0);
     uint64_t size = pick_size(disk, loss, node);
     size_t bytes = node->pending_count * sizeof(Pending);
     Pending *pending = malloc(bytes + 1);
     CHECK(pending != NULL);
-    memcpy(pending, node->pending, bytes);
+    if (bytes > 0) memcpy(pending, node->pending, bytes);
     qsort(pending, node->pending_count, sizeof(Pending), compare_pending);
     for (size_t i = 0, next; i < node->pending_count; i = next) {
         for (next = i + 1; next < node->pending_count && pending[next].page == pending[i].page;)
