@@ -79,7 +79,7 @@ static Error index_states(Txn *txn, Ulid id)
     Error error = session_settings(txn, id, &settings);
     if (!error) error = session_head(txn, id, &head);
     if (error) return error;
-    return session_index_update(txn, id, (SessionIndexed){NULL},
+    return session_index_update(txn, id, (SessionIndexed){.settings = NULL},
                                 (SessionIndexed){settings, head->status});
 }
 

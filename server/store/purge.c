@@ -78,7 +78,7 @@ static Error session_rows_delete(Txn *txn, Ulid session, const Session *settings
                                  const Session *head)
 {
     Error error = session_index_update(txn, session, (SessionIndexed){settings, head->status},
-                                       (SessionIndexed){NULL});
+                                       (SessionIndexed){.settings = NULL});
     if (!error) error = session_drop_active(txn, session, head->last_active_at);
     for (uint8_t row = SESSION_ROW_SETTINGS; !error && row <= SESSION_ROW_HEAD; row++) {
         Key key = key_session(session, row);

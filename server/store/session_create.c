@@ -84,7 +84,7 @@ Error session_create(Txn *txn, Session *settings, SlugPolicy slug_policy,
 
     error = session_put_settings(txn, id, settings);
     if (!error) {
-        error = session_index_update(txn, id, (SessionIndexed){NULL},
+        error = session_index_update(txn, id, (SessionIndexed){.settings = NULL},
                                      (SessionIndexed){settings, SESSION_STATUS_IDLE});
     }
     if (!error && origin->is_set) error = origin_put(txn, id, id, origin);

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Union
 
 import pytest
-
-from tests.conftest import ROOT
 from tine import _sp
+from tine._call import Exchange, method_of
 from tine._envelope import method_field, request_head, response_body, token_field
+from tine._settings import settings_of
 from tine._sp import FrameReader, Malformed
 from tine._status import Failure
 from tine._watch import message_read
+from tine.v1 import rpc_pb2
+
+from tests.conftest import ROOT
 
 with open(ROOT / "tests/wire/vectors.json", encoding="utf-8") as _file:
     VECTORS: dict[str, list[dict[str, Any]]] = json.load(_file)
@@ -83,6 +86,16 @@ def test_request(vector: dict[str, Any]) -> None:
         len(body),
     )
     assert (head + body).hex() == vector["hex"]
+
+
+@pytest.mark.parametrize("value", ["1", b"1", "0"])
+def test_a_call_may_ask_for_the_disk(value: Union[str, bytes]) -> None:
+    settings = settings_of("tcp://127.0.0.1:1", "t", 0.0, start=False)
+    method = method_of("/tine.v1.StoreService/RenameSession")
+    call = Exchange(settings, method, b"body", metadata=[("tine-sync", value)])
+    request = rpc_pb2.Request.FromString(call.head() + b"body")
+    assert request.sync == (value != "0")
+    assert (request.token, request.body) == ("t", b"body")
 
 
 @vectors("responses")

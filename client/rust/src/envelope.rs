@@ -21,6 +21,7 @@ pub struct RequestHead<'a> {
     pub timeout_ms: i64,
     pub traceparent: &'a str,
     pub token: &'a str,
+    pub sync: bool,
 }
 
 /// A Request behind `room` bytes that are left for the frame's header: the fields in the order of
@@ -43,6 +44,10 @@ pub fn request_encode(
     }
     put_text(4, head.traceparent, &mut out);
     put_text(5, head.token, &mut out);
+    if head.sync {
+        encode_key(6, WireType::Varint, &mut out);
+        encode_varint(1, &mut out);
+    }
     if body_bytes > 0 {
         encode_key(15, WireType::LengthDelimited, &mut out);
         encode_varint(body_bytes as u64, &mut out);

@@ -22,6 +22,7 @@ pub(crate) struct Exchange {
     operation_id: String,
     traceparent: String,
     token: String,
+    sync: bool,
     /// When the call is over, whatever comes; `None`: never.
     pub deadline: Option<Instant>,
     pub cancel: Option<CancelToken>,
@@ -54,6 +55,7 @@ impl Exchange {
             operation_id,
             traceparent,
             token,
+            sync,
             retry,
             cancel,
         } = call;
@@ -74,6 +76,7 @@ impl Exchange {
             operation_id: operation_id.unwrap_or_else(made),
             traceparent,
             token: token.unwrap_or_else(|| options.token.clone()),
+            sync,
             deadline,
             cancel,
             retry_until: earlier(retry_until, deadline.filter(|_| retry_until.is_some())),
@@ -97,6 +100,7 @@ impl Exchange {
             timeout_ms,
             traceparent: &self.traceparent,
             token: &self.token,
+            sync: self.sync,
         };
         envelope::request_encode(&head, message, sp::HEADER_BYTES)
     }

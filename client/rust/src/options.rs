@@ -77,6 +77,7 @@ pub(crate) struct CallOptions {
     pub operation_id: Option<String>,
     pub traceparent: String,
     pub token: Option<String>,
+    pub sync: bool,
     pub retry: Option<Duration>,
     pub cancel: Option<CancelToken>,
 }
@@ -111,6 +112,13 @@ impl<T> Request<T> {
     /// Another token than the connection's.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.call.token = Some(token.into());
+        self
+    }
+
+    /// The answer waits until the write, and all that was committed before it, is on the disk,
+    /// whatever the daemon's durability.
+    pub fn sync(mut self) -> Self {
+        self.call.sync = true;
         self
     }
 

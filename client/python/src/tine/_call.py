@@ -97,6 +97,7 @@ class Exchange:
         "_operation_id",
         "_retries",
         "_stale",
+        "_sync",
         "_token",
         "_traceparent",
         "connect_until",
@@ -116,6 +117,7 @@ class Exchange:
         self._body = body
         self._token = settings.token
         self._traceparent: Text = b""
+        self._sync = False
         operation_id: Optional[Text] = None
         if metadata is not None:
             for key, value in pairs_of(metadata):
@@ -125,6 +127,8 @@ class Exchange:
                     self._traceparent = value
                 elif key == "tine-token":
                     self._token = _envelope.token_field(value)
+                elif key == "tine-sync":
+                    self._sync = value in ("1", b"1")
         if method.is_read:
             operation_id = b""
         elif operation_id is None:
@@ -159,7 +163,7 @@ class Exchange:
             self._operation_id,
             timeout_ms,
             self._traceparent,
-            self._token,
+            self._token + _envelope.SYNC if self._sync else self._token,
             body_bytes,
         )
         if len(head) + body_bytes > _envelope.REQUEST_BYTES_MAX:

@@ -16,6 +16,9 @@ REQUEST_BYTES_MAX = 16 * 1024 * 1024
 _METHOD, _OPERATION_ID, _TRACEPARENT, _TOKEN, _BODY = 0x0A, 0x12, 0x22, 0x2A, 0x7A
 _TIMEOUT = 0x18
 
+#: The field that asks for an answer that is on the disk.
+SYNC = b"\x30\x01"
+
 Text = Union[str, bytes]
 
 
@@ -52,7 +55,10 @@ def request_head(
     token: bytes,
     body_bytes: int,
 ) -> bytes:
-    """All of a Request but its body, which comes last. `method` and `token` are encoded fields."""
+    """All of a Request but its body, which comes last.
+
+    `method` and `token` are encoded fields; SYNC may follow the token.
+    """
     head = method
     if operation_id:
         head += field(_OPERATION_ID, operation_id)

@@ -1,5 +1,6 @@
 //! The conformance vectors that the C side makes, `tests/wire/vectors.json`.
 
+use prost::Message;
 use serde_json::Value;
 use tine_client::envelope::{RequestHead, event_decode, request_encode, response_decode};
 use tine_client::sp::{FrameReader, HEADER_BYTES, Protocol, Transport, hello_check};
@@ -119,6 +120,7 @@ fn requests_are_encoded_to_the_byte() {
             timeout_ms: vector["timeout_ms"].as_i64().unwrap_or_default(),
             traceparent: text(&vector, "traceparent"),
             token: text(&vector, "token"),
+            sync: false,
         };
         let body = Raw(bytes_of(&vector["body"]));
         let encoded = request_encode(&head, &body, HEADER_BYTES).unwrap();
@@ -129,6 +131,21 @@ fn requests_are_encoded_to_the_byte() {
             text(&vector, "name")
         );
     }
+}
+
+#[test]
+fn a_request_may_ask_for_the_disk() {
+    let head = RequestHead {
+        method: "/m",
+        token: "t",
+        sync: true,
+        ..RequestHead::default()
+    };
+    let encoded = request_encode(&head, &Raw(vec![1]), HEADER_BYTES).unwrap();
+    let request = tine_client::v1::Request::decode(&encoded[HEADER_BYTES..]).unwrap();
+    assert!(request.sync && request.token == "t" && request.body == [1]);
+    let fields = [10, 2, b'/', b'm', 42, 1, b't', 48, 1, 122, 1, 1];
+    assert_eq!(encoded[HEADER_BYTES..], fields);
 }
 
 #[test]
