@@ -6,6 +6,9 @@ import json
 from typing import Any, Union
 
 import pytest
+from tine.v1 import rpc_pb2
+
+from tests.conftest import ROOT
 from tine import _sp
 from tine._call import Exchange, method_of
 from tine._envelope import method_field, request_head, response_body, token_field
@@ -13,9 +16,6 @@ from tine._settings import settings_of
 from tine._sp import FrameReader, Malformed
 from tine._status import Failure
 from tine._watch import message_read
-from tine.v1 import rpc_pb2
-
-from tests.conftest import ROOT
 
 with open(ROOT / "tests/wire/vectors.json", encoding="utf-8") as _file:
     VECTORS: dict[str, list[dict[str, Any]]] = json.load(_file)
