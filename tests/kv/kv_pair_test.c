@@ -89,7 +89,7 @@ TEST(a_file_moved_in_under_a_reader_loses_no_commit)
     // Both parities: the number that the old lock.mdb has must not be gone by.
     for (int i = 0; i < 3; i++) {
         kv = open_ok(&options);
-        char key[16];
+        char key[24];
         snprintf(key, sizeof(key), "b%d", i);
         store_ok(kv, key, "committed");
         CHECK_STR(stored_at(kv, key), "committed");
