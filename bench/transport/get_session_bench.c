@@ -13,13 +13,17 @@ typedef struct Scene {
     Buffer request; // encoded
     size_t reply_bytes;
     char reply_file[512];
+    char path[512], copy[512], other_copy[512]; // of the store: tined's, and two of this process
 } Scene;
 
 // A store with one session of some messages, and its GetSession reply in a file.
-static void make_store(const Options *options, Scene *scene, char *path, size_t path_bytes_max)
+static void make_store(const Options *options, Scene *scene)
 {
     Bench bench;
-    bench_path(options, "get", path, path_bytes_max);
+    const char *path = scene->path;
+    bench_path(options, "get", scene->path, sizeof(scene->path));
+    bench_path(options, "get.copy", scene->copy, sizeof(scene->copy));
+    bench_path(options, "get.other", scene->other_copy, sizeof(scene->other_copy));
     bench_path(options, "get.reply", scene->reply_file, sizeof(scene->reply_file));
     bench_open(&bench, path, /* is_ephemeral= */ true);
     scene->session = bench_session(&bench, "a-session");
@@ -35,6 +39,68 @@ static void make_store(const Options *options, Scene *scene, char *path, size_t 
     require(file && fwrite(body.bytes, 1, body.size, file) == body.size && fclose(file) == 0,
             "cannot write %s", scene->reply_file);
     bench_close(&bench);
+    bench_copy(scene->path, scene->copy);
+    bench_copy(scene->path, scene->other_copy);
+}
+
+// The same call without a socket: by libtine, and by the engine alone, from an encoded request to
+// an encoded reply.
+typedef struct InProcess {
+    GetCall libtine, direct;
+    Bench bench;
+    const Buffer *request;
+} InProcess;
+
+static void engine_call_way(void *context)
+{
+    InProcess *in_process = context;
+    (void)bench_run(&in_process->bench, in_process->request);
+}
+
+static Tine *tine_open_as(const char *scheme, const char *path, unsigned flags)
+{
+    char url[600];
+    Tine *tine;
+    TineStatus status = {0};
+    TineOpenOptions options = {.wait_for_server = true, .flags = flags};
+    snprintf(url, sizeof(url), "%s%s", scheme, path);
+    require(tine_open_with(url, &options, &status, &tine) == 0, "%s", status.message);
+    return tine;
+}
+
+static void in_process_open(InProcess *out, const Scene *scene)
+{
+    *out = (InProcess){.request = &scene->request};
+    out->libtine = (GetCall){tine_open_as("embedded:", scene->copy, 0), scene->session.text};
+    out->direct = (GetCall){tine_open_as("ipc://", scene->tined.socket, TINE_DIRECT_READS),
+                            scene->session.text};
+    bench_open(&out->bench, scene->other_copy, /* is_ephemeral= */ true);
+}
+
+static void in_process_close(InProcess *in_process)
+{
+    tine_close(in_process->libtine.tine);
+    tine_close(in_process->direct.tine);
+    bench_close(&in_process->bench);
+}
+
+// Where the whole goes, by subtraction: each stage is what a way has that another one lacks.
+typedef struct Stages {
+    double whole, embedded, engine, plain, nng;
+} Stages;
+
+static void report_stages(const Stages *stages)
+{
+    report_note("where the %.1f us of a GetSession go:", stages->whole);
+    report_note("    kernel: two sends, two receives, two wake-ups        %6.1f us", stages->plain);
+    report_note("    engine: decode, check, read, encode                  %6.1f us",
+                stages->engine);
+    report_note("    libtine: request and envelope out, reply in          %6.1f us",
+                stages->embedded - stages->engine);
+    report_note("    frames, epoll, counts of connections, both sides     %6.1f us",
+                stages->whole - stages->embedded - stages->plain);
+    report_note("    with NNG's listener instead of ours, more            %6.1f us",
+                stages->nng - stages->plain - (stages->whole - stages->embedded - stages->plain));
 }
 
 typedef struct GrpcCall {
@@ -68,7 +134,13 @@ static void compare(const Options *options, Scene *scene)
     size_t by_nng = ways_add(&ways, "libtine, libnng's channel (nng+ipc://)", get_call, &nng);
     size_t plain = ways_add(&ways, "raw Unix socket echo", echo_way_call, &raw_echo);
     size_t echo = ways_add(&ways, "libnng REQ/REP echo", echo_way_call, &nng_echo);
-    ways_add(&ways, "libtine's channel to the libnng echo", channel_way_call, &sp_echo);
+    size_t nng_listener =
+        ways_add(&ways, "libtine's channel to the libnng echo", channel_way_call, &sp_echo);
+    InProcess in_process;
+    in_process_open(&in_process, scene);
+    size_t embedded = ways_add(&ways, "libtine, embedded", get_call, &in_process.libtine);
+    size_t direct = ways_add(&ways, "libtine, direct reads", get_call, &in_process.direct);
+    size_t engine = ways_add(&ways, "the engine alone", engine_call_way, &in_process);
 #if BENCH_HAS_GRPC
     GrpcCall by_grpc = {grpc_open(scene->grpc_server.socket), scene->session.text};
     size_t grpc = ways_add(&ways, "gRPC C++ unary", grpc_call, &by_grpc);
@@ -87,16 +159,24 @@ static void compare(const Options *options, Scene *scene)
 #else
     report_note("GetSession by libtine / gRPC C++ unary: missing, built without libgrpc++");
 #endif
-    report_figure("GetSession by libtine / libnng echo",
-                  way[ours].median_us / way[echo].median_us, "%.1f / %.1f us",
-                  way[ours].median_us, way[echo].median_us);
+    report_figure("GetSession by libtine / libnng echo", way[ours].median_us / way[echo].median_us,
+                  "%.1f / %.1f us", way[ours].median_us, way[echo].median_us);
     report_figure("GetSession by libtine / raw socket echo",
-                  way[ours].median_us / way[plain].median_us, "%.1f / %.1f us",
-                  way[ours].median_us, way[plain].median_us);
+                  way[ours].median_us / way[plain].median_us, "%.1f / %.1f us", way[ours].median_us,
+                  way[plain].median_us);
     report_figure("GetSession by libtine's channel / by libnng's",
                   way[ours].median_us / way[by_nng].median_us, "%.1f / %.1f us",
                   way[ours].median_us, way[by_nng].median_us);
+    report_figure("GetSession by direct reads / by libtine",
+                  way[direct].median_us / way[ours].median_us, "%.1f / %.1f us",
+                  way[direct].median_us, way[ours].median_us);
+    report_stages(&(Stages){.whole = way[ours].median_us,
+                            .embedded = way[embedded].median_us,
+                            .engine = way[engine].median_us,
+                            .plain = way[plain].median_us,
+                            .nng = way[nng_listener].median_us});
     ways_free(&ways);
+    in_process_close(&in_process);
     tine_close(sp.tine);
     tine_close(nng.tine);
     raw_echo_close(&raw);
@@ -125,9 +205,8 @@ void bench_get_session(const Options *options)
 {
     if (!row_is_wanted(options, "get")) return;
     Scene scene;
-    char path[512];
-    make_store(options, &scene, path, sizeof(path));
-    tined_start(&scene.tined, NULL, path);
+    make_store(options, &scene);
+    tined_start(&scene.tined, NULL, scene.path);
     peer_start(&scene.raw_server, "raw", "");
     peer_start(&scene.nng_server, "nng", "");
     if (grpc_is_there()) peer_start(&scene.grpc_server, "grpc", scene.reply_file);
