@@ -58,7 +58,11 @@ static void free_one(Link *link)
         pthread_cond_destroy(&link->sender_left);
     } else {
         link_leave_to_parent(link);
-        free(link->connection); // as fork left it, perhaps in the middle of a change
+        // As fork left it: in the middle of a change only if a thread was receiving then.
+        if (link->connection && !link->connection->has_receiver) {
+            sp_reader_free(&link->connection->reader);
+        }
+        free(link->connection);
     }
     free(link);
 }
