@@ -97,7 +97,9 @@ Error writer_start(Store *store, void (*finish)(Call *call, Error error),
 
 void writer_forbid_leaders(Writer *writer)
 {
+    pthread_mutex_lock(&writer->mutex); // its thread runs already
     writer->has_no_leaders = true;
+    pthread_mutex_unlock(&writer->mutex);
 }
 
 void writer_stop(Writer *writer)
