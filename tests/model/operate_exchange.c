@@ -17,12 +17,13 @@ typedef struct Sending {
     size_t first; // the messages before it are in the history already
 } Sending;
 
-// Calls the head that is expected by its external id, if it has one.
+// Calls the head that is expected by its external id, if it has one and is the session's own.
 static void sending_expect_external(Run *run, Sending *sending)
 {
     AppendExchangeRequest *request = &sending->request;
     const Entry *head = sending->pick.session->head;
-    bool is_head = head && strcmp(head->id, request->expected_head_id) == 0;
+    bool is_head = head && head->owner == sending->pick.session &&
+                   strcmp(head->id, request->expected_head_id) == 0;
     if (!is_head || !head->external_source || run_chance(run, 50)) return;
     External *external = RUN_NEW(run, External);
     tine__v1__external__init(external);

@@ -5400,7 +5400,7 @@ type AppendExchangeRequest_ExpectedHeadId struct {
 }
 
 type AppendExchangeRequest_ExpectedHeadExternal struct {
-	ExpectedHeadExternal *External `protobuf:"bytes,9,opt,name=expected_head_external,json=expectedHeadExternal,proto3,oneof"` // of an entry of the session
+	ExpectedHeadExternal *External `protobuf:"bytes,9,opt,name=expected_head_external,json=expectedHeadExternal,proto3,oneof"` // of the session's own entry
 }
 
 func (*AppendExchangeRequest_ExpectedHeadId) isAppendExchangeRequest_ExpectedHead() {}
@@ -7580,7 +7580,7 @@ type StatsResponse struct {
 	Tables              []*TableStats          `protobuf:"bytes,16,rep,name=tables,proto3" json:"tables,omitempty"`
 	Methods             []*MethodStats         `protobuf:"bytes,17,rep,name=methods,proto3" json:"methods,omitempty"`
 	StartedAt           int64                  `protobuf:"varint,18,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	OldestReaderPid     uint32                 `protobuf:"varint,20,opt,name=oldest_reader_pid,json=oldestReaderPid,proto3" json:"oldest_reader_pid,omitempty"` // the process that reads oldest_reader_txn; 0: no readers
+	OldestReaderPid     uint32                 `protobuf:"varint,20,opt,name=oldest_reader_pid,json=oldestReaderPid,proto3" json:"oldest_reader_pid,omitempty"` // that reads oldest_reader_txn; often the server itself
 	// Of a relaxed server: what a power cut would take back (docs/durability.md).
 	IsRelaxed        bool   `protobuf:"varint,21,opt,name=is_relaxed,json=isRelaxed,proto3" json:"is_relaxed,omitempty"`
 	UnflushedCommits uint64 `protobuf:"varint,22,opt,name=unflushed_commits,json=unflushedCommits,proto3" json:"unflushed_commits,omitempty"`

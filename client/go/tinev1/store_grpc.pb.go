@@ -248,7 +248,10 @@ type StoreServiceClient interface {
 	// (CONVERSATION, INJECTED and BRANCH_SUMMARY entries, without open ones), the model and the
 	// settings in force (the newest SETTING entry of each subtype in the history; the model is that
 	// of the newest of subtype "model", else of the newest assistant entry that has one, else the
-	// session's), memories and todos, and the head. Later pages hold further messages only.
+	// session's), memories and todos, and the head. Later pages hold further messages only. A reply
+	// has 16 MiB at most: on a first page that the marker and the rest fill, there may be no message,
+	// and what does not fit at all (todos, settings, memories, in this order) is left to its own
+	// call.
 	BuildContext(ctx context.Context, in *BuildContextRequest, opts ...grpc.CallOption) (*BuildContextResponse, error)
 	// Appends messages and, if it is given, records the call that produced them: all or nothing, one
 	// after the other with nobody's entries between, sequences without a gap. The fields are those of
@@ -990,7 +993,10 @@ type StoreServiceServer interface {
 	// (CONVERSATION, INJECTED and BRANCH_SUMMARY entries, without open ones), the model and the
 	// settings in force (the newest SETTING entry of each subtype in the history; the model is that
 	// of the newest of subtype "model", else of the newest assistant entry that has one, else the
-	// session's), memories and todos, and the head. Later pages hold further messages only.
+	// session's), memories and todos, and the head. Later pages hold further messages only. A reply
+	// has 16 MiB at most: on a first page that the marker and the rest fill, there may be no message,
+	// and what does not fit at all (todos, settings, memories, in this order) is left to its own
+	// call.
 	BuildContext(context.Context, *BuildContextRequest) (*BuildContextResponse, error)
 	// Appends messages and, if it is given, records the call that produced them: all or nothing, one
 	// after the other with nobody's entries between, sequences without a gap. The fields are those of
