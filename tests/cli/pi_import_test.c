@@ -730,7 +730,7 @@ TEST(pi_import_keeps_its_chain_beside_another_writer)
     snprintf(path, sizeof(path), "%s/large.jsonl", test_dir());
     FILE *file = fopen(path, "w");
     CHECK(file != NULL);
-    write_large(file, 10 * 1000 * 1000, /* has_branches= */ false);
+    write_large(file, 3 * 1000 * 1000 + test_scaled(7 * 1000 * 1000), /* has_branches= */ false);
     shell_tined_start(shell);
     Intruder intruder = {.id = ""};
     pthread_t thread;

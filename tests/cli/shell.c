@@ -35,27 +35,25 @@ void shell_close(Shell **shell)
     *shell = NULL;
 }
 
-static void set_directory(const char *name, const char *below)
-{
-    char path[600];
-    snprintf(path, sizeof(path), "%s/%s", test_dir(), below);
-    setenv(name, path, 1);
-}
-
+// Nothing is allocated here: this runs between fork and exec, perhaps beside threads that were
+// inside malloc, and a sanitizer's malloc is then locked for ever.
 void shell_enter_home(void)
 {
-    char path[4096];
-    snprintf(path, sizeof(path), "%.*s:%.*s:/usr/local/bin:/usr/bin:/bin",
+    enum { VARIABLES = 7, VARIABLE_BYTES_MAX = 4096 };
+    static char texts[VARIABLES][VARIABLE_BYTES_MAX];
+    static char *variables[VARIABLES + 1];
+    const char *home = test_dir();
+    snprintf(texts[0], VARIABLE_BYTES_MAX, "PATH=%.*s:%.*s:/usr/local/bin:/usr/bin:/bin",
              (int)(strrchr(TINE, '/') - TINE), TINE, (int)(strrchr(TINED, '/') - TINED), TINED);
-    clearenv();
-    setenv("PATH", path, 1);
-    setenv("LC_ALL", "C.UTF-8", 1);
-    setenv("TERM", "dumb", 1);
-    setenv("HOME", test_dir(), 1);
-    setenv("XDG_RUNTIME_DIR", test_dir(), 1);
-    set_directory("XDG_DATA_HOME", "data");
-    set_directory("XDG_STATE_HOME", "state");
-    CHECK_EQ(chdir(test_dir()), 0);
+    snprintf(texts[1], VARIABLE_BYTES_MAX, "LC_ALL=C.UTF-8");
+    snprintf(texts[2], VARIABLE_BYTES_MAX, "TERM=dumb");
+    snprintf(texts[3], VARIABLE_BYTES_MAX, "HOME=%s", home);
+    snprintf(texts[4], VARIABLE_BYTES_MAX, "XDG_RUNTIME_DIR=%s", home);
+    snprintf(texts[5], VARIABLE_BYTES_MAX, "XDG_DATA_HOME=%s/data", home);
+    snprintf(texts[6], VARIABLE_BYTES_MAX, "XDG_STATE_HOME=%s/state", home);
+    for (size_t i = 0; i < VARIABLES; i++) variables[i] = texts[i];
+    environ = variables;
+    CHECK_EQ(chdir(home), 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(0);
 }
