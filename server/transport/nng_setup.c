@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/socket_path.h"
+#include "transport/peer.h"
 
 enum { SOCKET_MODE = 0600 };
 
@@ -48,9 +48,6 @@ bool nng_peer_is_allowed(nng_pipe pipe)
 {
     uint64_t uid = 0, pid = 0;
     int failed = nng_pipe_get_uint64(pipe, NNG_OPT_IPC_PEER_UID, &uid);
-    if (!failed && (uid == geteuid() || uid == 0)) return true;
     (void)nng_pipe_get_uint64(pipe, NNG_OPT_IPC_PEER_PID, &pid);
-    log_write(LOG_WARNING, "connection refused: another user's", "uid=%lld pid=%llu",
-              failed ? -1LL : (long long)uid, (unsigned long long)pid);
-    return false;
+    return peer_is_allowed(failed ? -1 : (int64_t)uid, (int64_t)pid);
 }

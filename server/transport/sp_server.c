@@ -25,6 +25,7 @@
 #include "base/log_limit.h"
 #include "base/socket_path.h"
 #include "base/thread.h"
+#include "transport/peer.h"
 #include "transport/sp_connection.h"
 #include "transport/sp_connections.h"
 
@@ -131,15 +132,12 @@ static Error threads_start(SpServer *server, ErrorDetail *detail)
     return ERROR_NONE;
 }
 
-static bool peer_is_allowed(int file)
+static bool is_welcome(int file)
 {
-    struct ucred peer = {.uid = (uid_t)-1};
+    struct ucred peer = {.pid = 0};
     socklen_t size = sizeof(peer);
     bool is_known = getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-    if (is_known && (peer.uid == geteuid() || peer.uid == 0)) return true;
-    log_write(LOG_WARNING, "connection refused: another user's", "uid=%lld pid=%lld",
-              is_known ? (long long)peer.uid : -1LL, (long long)peer.pid);
-    return false;
+    return peer_is_allowed(is_known ? (int64_t)peer.uid : -1, peer.pid);
 }
 
 // There is no descriptor left: the spare one is given for whoever waits, who is told by the end of
@@ -165,7 +163,7 @@ static void accept_some(SpServer *server)
 {
     int file = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (file >= 0) {
-        connections_add(server->connections, file, peer_is_allowed(file));
+        connections_add(server->connections, file, is_welcome(file));
     } else if (errno == EMFILE || errno == ENFILE) {
         turn_away(server);
     }
