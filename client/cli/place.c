@@ -5,6 +5,7 @@
 
 #include "place.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #include "daemon/paths.h"
 #include "store/copy.h"
 
-enum { FILE_PATH_BYTES_MAX = PATH_MAX + 64 };
+enum { FILE_PATH_BYTES_MAX = PATH_MAX + 2 * (NAME_MAX + 1) }; // two names below a directory
 
 static const char PARTIAL[] = ".partial-";
 
@@ -29,7 +30,8 @@ typedef struct FilePath {
 static FilePath file_in(const char *directory, const char *name)
 {
     FilePath path;
-    snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
+    int size = snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
+    assert(size > 0 && (size_t)size < sizeof(path.text));
     return path;
 }
 

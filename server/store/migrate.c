@@ -4,6 +4,7 @@
 
 #include "store/migrate.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,10 +32,12 @@ static Error bring_up(const StoreOptions *options, const char *directory, uint64
 static Error flush(const char *directory, ErrorDetail *detail);
 static Error keep_old(const StoreOptions *options, FilePath *out_kept, ErrorDetail *detail);
 
+// The store is open, so its own path fits; the names below it are ours, and short.
 static FilePath path_in(const char *directory, const char *name)
 {
     FilePath path;
-    snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
+    int size = snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
+    assert(size > 0 && (size_t)size < sizeof(path.text));
     return path;
 }
 

@@ -16,7 +16,8 @@ typedef struct Path {
 static Path path_in(const char *directory, const char *name)
 {
     Path path;
-    snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
+    int size = snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
+    CHECK(size > 0 && (size_t)size < sizeof(path.text));
     return path;
 }
 

@@ -30,7 +30,7 @@ static Error receipt_new(Call *call, CallReceipt **out)
 
 Error check_record_call(Call *call, RecordCallRequest *request)
 {
-    LedgerCall *prepared;
+    LedgerCall *prepared = NULL;
     Error error = ledger_prepare(call, request->session_id, &prepared);
     if (error) return error;
     if (!request->call) return call_fail(call, ERROR_INVALID_ARGUMENT, "call is required");
@@ -80,7 +80,7 @@ Error handle_list_calls(Call *call, const ListCallsRequest *request, ListCallsRe
 
 Error check_delete_call(Call *call, DeleteCallRequest *request)
 {
-    LedgerCall *prepared;
+    LedgerCall *prepared = NULL;
     Error error = ledger_prepare(call, request->session_id, &prepared);
     return error ? error : call_id(call, "call_id", request->call_id, &prepared->deleted);
 }
