@@ -11,17 +11,13 @@
 
 enum { RESPONSE_FIELD_BODY = 15, PURGE_CALLS_MAX = 10000 };
 
-Slice engine_request(enum MethodIndex method, const void *request, const char *operation_id,
-                     int64_t timeout_ms)
+static Slice pack(Request envelope, enum MethodIndex method, const void *request)
 {
     size_t size = protobuf_c_message_get_packed_size(request);
     uint8_t *body = malloc(size + 1);
     CHECK(body != NULL);
     protobuf_c_message_pack(request, body);
-    Request envelope = REQUEST__INIT;
     envelope.method = (char *)(uintptr_t)METHODS[method].path;
-    envelope.operation_id = (char *)(uintptr_t)(operation_id ? operation_id : "");
-    envelope.timeout_ms = timeout_ms;
     envelope.body = (ProtobufCBinaryData){size, body};
     size = protobuf_c_message_get_packed_size(&envelope.base);
     uint8_t *bytes = malloc(size);
@@ -29,6 +25,22 @@ Slice engine_request(enum MethodIndex method, const void *request, const char *o
     protobuf_c_message_pack(&envelope.base, bytes);
     free(body);
     return slice(bytes, size);
+}
+
+Slice engine_request(enum MethodIndex method, const void *request, const char *operation_id,
+                     int64_t timeout_ms)
+{
+    Request envelope = REQUEST__INIT;
+    envelope.operation_id = (char *)(uintptr_t)(operation_id ? operation_id : "");
+    envelope.timeout_ms = timeout_ms;
+    return pack(envelope, method, request);
+}
+
+Slice engine_request_synced(enum MethodIndex method, const void *request)
+{
+    Request envelope = REQUEST__INIT;
+    envelope.sync = true;
+    return pack(envelope, method, request);
 }
 
 static void *decode_reply(enum MethodIndex method, Slice reply)
@@ -41,10 +53,9 @@ static void *decode_reply(enum MethodIndex method, Slice reply)
     return response;
 }
 
-Error engine_call(Engine *engine, enum MethodIndex method, const void *request,
-                  const char *operation_id, void *out_response_pointer)
+// Frees the request.
+static Error run(Engine *engine, enum MethodIndex method, Slice bytes, void *out_response_pointer)
 {
-    Slice bytes = engine_request(method, request, operation_id, 0);
     Call call;
     call_init(&call);
     call_reset(&call);
@@ -58,6 +69,18 @@ Error engine_call(Engine *engine, enum MethodIndex method, const void *request,
     call_free(&call);
     free((void *)(uintptr_t)bytes.bytes);
     return error;
+}
+
+Error engine_call(Engine *engine, enum MethodIndex method, const void *request,
+                  const char *operation_id, void *out_response_pointer)
+{
+    return run(engine, method, engine_request(method, request, operation_id, 0),
+               out_response_pointer);
+}
+
+Error engine_call_synced(Engine *engine, enum MethodIndex method, const void *request)
+{
+    return run(engine, method, engine_request_synced(method, request), NULL);
 }
 
 void engine_free(void *response)

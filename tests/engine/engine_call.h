@@ -17,6 +17,10 @@ Error engine_call(Engine *engine, enum MethodIndex method, const void *request,
                   const char *operation_id, void *out_response_pointer);
 void engine_free(void *response);
 
+// The same of a call with `sync` set: it waits for the disk.
+Slice engine_request_synced(enum MethodIndex method, const void *request);
+Error engine_call_synced(Engine *engine, enum MethodIndex method, const void *request);
+
 // Checks the store and prints what is wrong with it.
 #define CHECK_CLEAN(engine) CHECK(engine_is_clean(engine))
 bool engine_is_clean(Engine *engine);
