@@ -49,7 +49,7 @@ typedef struct Daemon {
 
 static Error daemon_start(Daemon *daemon);
 static ExitCode daemon_serve(Daemon *daemon);
-static void daemon_stop(Daemon *daemon);
+static ExitCode daemon_stop(Daemon *daemon, ExitCode code);
 
 static ExitCode exit_code_of(Error error)
 {
@@ -69,8 +69,7 @@ ExitCode daemon_run(const Config *config)
     Daemon daemon = {.config = config, .socket_lock = -1, .log = -1};
     Error error = daemon_start(&daemon);
     ExitCode code = error ? say_failure(error, &daemon.detail) : daemon_serve(&daemon);
-    daemon_stop(&daemon);
-    return code;
+    return daemon_stop(&daemon, code);
 }
 
 // All that can be known before anything is made.
@@ -301,7 +300,8 @@ static void daemon_drain(Daemon *daemon)
     }
 }
 
-static void daemon_stop(Daemon *daemon)
+// Returns the exit code: `code`, or that the last flush failed.
+static ExitCode daemon_stop(Daemon *daemon, ExitCode code)
 {
     bool is_ready = daemon->transport != NULL;
     if (is_ready) {
@@ -310,8 +310,10 @@ static void daemon_stop(Daemon *daemon)
     }
     if (daemon->engine) engine_end(daemon->engine);
     bus_close(daemon->bus);
+    bool is_flushed = !is_ready || store_flush(engine_store(daemon->engine)) == ERROR_NONE;
     engine_close(daemon->engine);
     transport_free(daemon->transport);
     if (is_ready) log_write(LOG_INFO, "stopped", NULL);
     give_socket(daemon);
+    return is_flushed ? code : EXIT_CODE_STORE;
 }

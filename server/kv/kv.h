@@ -108,8 +108,9 @@ MUST_USE Error kv_flush(Kv *kv);
 // Whether a flush has failed, of whoever's: write transactions are ERROR_IO from then on.
 bool kv_has_failed(const Kv *kv);
 
-// Whether a power cut took the store back, until kv_forget_set_back: commits that were acknowledged
-// may be gone, and what follows is another history. Forget it after the commit that says so.
+// Whether a power cut or a disk's error took the store back, until kv_forget_set_back: commits that
+// were acknowledged may be gone, and what follows is another history. Forget it after the commit
+// that says so.
 bool kv_is_set_back(const Kv *kv);
 void kv_forget_set_back(Kv *kv, const char *directory);
 

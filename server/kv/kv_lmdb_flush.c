@@ -32,6 +32,7 @@ struct KvFlusher {
 
     pthread_mutex_t flush_mutex; // held by whoever flushes; guards these
     SlotFile slots;
+    Slot last; // that is on the disk; .state 0: there is none
     MDB_txn *pin;
     int data_file;
     size_t page_bytes;
@@ -55,6 +56,7 @@ struct KvFlusher {
 static Error pin_newest(KvFlusher *flusher, MDB_txn **out_pin, Slot *slot);
 static Error flush_once(KvFlusher *flusher);
 static Error mark_clean(KvFlusher *flusher);
+static Error flush_and_say(KvFlusher *flusher, Slot *slot);
 static void flusher_free(Kv *kv);
 static void *flusher_main(void *context);
 
@@ -148,8 +150,7 @@ static Error flusher_make(Kv *kv, const KvOptions *options, ErrorDetail *detail)
     slot_boot_id(options->boot_id, flusher->slots.boot_id);
     flusher->slots.inode = kv->data_file.inode;
     bool found;
-    Slot last;
-    return slot_read(&flusher->slots, &found, &last, detail);
+    return slot_read(&flusher->slots, &found, &flusher->last, detail);
 }
 
 Error flush_start(Kv *kv, const KvOptions *options, ErrorDetail *detail)
@@ -183,8 +184,7 @@ static Error mark_clean(KvFlusher *flusher)
 {
     Slot clean = {.state = SLOT_CLEAN, .is_set_back = atomic_load(&flusher->kv->is_set_back)};
     if (flusher->slots.file < 0 || atomic_load(&flusher->has_failed)) return ERROR_IO;
-    if (fdatasync(flusher->data_file) != 0) return fail(flusher, "data.mdb");
-    return slot_write(&flusher->slots, &clean) != 0 ? fail(flusher, "flushed.mdb") : ERROR_NONE;
+    return flush_and_say(flusher, &clean);
 }
 
 void flush_stop(Kv *kv)
@@ -259,28 +259,61 @@ static Error pin_newest(KvFlusher *flusher, MDB_txn **out_pin, Slot *slot)
     return fail(flusher, "pin");
 }
 
+// A flush has failed. If it was data.mdb's, the kernel may call the pages clean that it could not
+// write, show them for as long as it likes, and flush "all" the next time: what is to be seen in
+// this boot is no proof of what is on the disk. So the last state that is goes over whatever the
+// flush made of its place in flushed.mdb, and, if data.mdb is in doubt, as that of another boot:
+// the next open puts it back. The other place has the same state, and is not touched.
+static void fall_back(KvFlusher *flusher, bool is_data_in_doubt)
+{
+    Slot last = flusher->last;
+    if (last.state != SLOT_FLUSHED) return; // nothing was committed without a flush yet
+    if (is_data_in_doubt) snprintf(last.boot_id, sizeof(last.boot_id), "%s", SLOT_NO_BOOT);
+    flusher->slots.sequence = last.sequence;
+    int code = slot_write(&flusher->slots, &last);
+    if (code == 0) return;
+    log_write(LOG_ERROR, "the last flush could not be noted either", "error=\"%s\"",
+              strerror(code));
+}
+
+// Flushes data.mdb, and then says so in flushed.mdb.
+static Error flush_and_say(KvFlusher *flusher, Slot *slot)
+{
+    Error error;
+    if (fdatasync(flusher->data_file) != 0) {
+        error = fail(flusher, "data.mdb");
+        fall_back(flusher, /* is_data_in_doubt= */ true);
+        return error;
+    }
+    if (slot_write(&flusher->slots, slot) != 0) {
+        error = fail(flusher, "flushed.mdb");
+        fall_back(flusher, /* is_data_in_doubt= */ false);
+        return error;
+    }
+    flusher->last = *slot;
+    return ERROR_NONE;
+}
+
 // Flushes what was committed until now. The caller holds the mutex of flushes.
 static Error flush_once(KvFlusher *flusher)
 {
     if (atomic_load(&flusher->has_failed)) return ERROR_IO;
     MDB_txn *pin = NULL;
     Slot slot = {.state = SLOT_FLUSHED, .is_set_back = atomic_load(&flusher->kv->is_set_back)};
+    int64_t oldest_ns = atomic_load(&flusher->oldest_ns);
     Error error = pin_newest(flusher, &pin, &slot);
     if (error) {
         if (pin) mdb_txn_abort(pin);
         return error;
     }
     // This order is what it all rests on: pages, then who names them, then the pin before.
-    if (fdatasync(flusher->data_file) != 0) {
-        error = fail(flusher, "data.mdb");
-    } else if (slot_write(&flusher->slots, &slot) != 0) {
-        error = fail(flusher, "flushed.mdb");
-    }
-    atomic_store(&flusher->flushing_bytes, 0);
+    error = flush_and_say(flusher, &slot);
     if (error) { // the state before stays pinned: it is the one on the disk
+        atomic_store(&flusher->oldest_ns, oldest_ns);
         mdb_txn_abort(pin);
         return error;
     }
+    atomic_store(&flusher->flushing_bytes, 0);
     if (flusher->pin) mdb_txn_abort(flusher->pin);
     flusher->pin = pin;
     atomic_store(&flusher->flushed_txn, slot.txn_id);

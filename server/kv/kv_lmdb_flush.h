@@ -12,6 +12,9 @@
 // known to be on the disk. That is as safe as a new file renamed over the old one, costs one flush
 // where that costs two, and leaves the directory alone, whose changes readers of other processes
 // look for.
+//
+// A flush that fails is the last one, for what the kernel could not write it forgets: the newest
+// flushed state is noted as another boot's, so that the next open puts it back in this boot too.
 
 #pragma once
 

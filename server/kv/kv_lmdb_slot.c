@@ -81,6 +81,14 @@ void slot_boot_id(const char *said, char out[SLOT_BOOT_ID_BYTES])
     close(file);
 }
 
+// A file that was never written to may lack its name on the disk: whoever made it may have failed.
+static bool is_used(int file)
+{
+    static const uint8_t ZEROS[SLOT_COUNT * SLOT_BYTES];
+    uint8_t bytes[sizeof(ZEROS)];
+    return !read_at(file, bytes, sizeof(bytes), 0) || memcmp(bytes, ZEROS, sizeof(ZEROS)) != 0;
+}
+
 // Both places zero, on the disk, under its name: a slot is only ever written over.
 static Error slot_make(const char *directory, ErrorDetail *detail, int *out_file)
 {
@@ -109,7 +117,7 @@ Error slot_open(const char *directory, bool create, ErrorDetail *detail, SlotFil
     }
     struct stat status;
     if (out->file >= 0 && fstat(out->file, &status) == 0 &&
-        status.st_size >= (off_t)SLOT_COUNT * SLOT_BYTES) {
+        status.st_size >= (off_t)SLOT_COUNT * SLOT_BYTES && (!create || is_used(out->file))) {
         return ERROR_NONE;
     }
     // Missing, or it was being made when the power went: nothing was relaxed yet.
@@ -287,6 +295,16 @@ static bool put_back(int file, const Slot *slot)
     return fsync(file) == 0;
 }
 
+// Readers of other processes may have lock.mdb open, if the machine did not go down: it knows newer
+// states than there are. Those who look find another one, and open anew.
+static Error forget_lock_file(const char *directory, ErrorDetail *detail)
+{
+    char path[PATH_BYTES_MAX + 16];
+    snprintf(path, sizeof(path), "%s/lock.mdb", directory);
+    if (unlink(path) == 0 || errno == ENOENT) return ERROR_NONE;
+    return fail(detail, "remove", directory, "lock.mdb");
+}
+
 Error slot_restore(const SlotFile *slots, const Slot *slot, bool may_write, ErrorDetail *detail,
                    bool *out_is_set_back)
 {
@@ -297,12 +315,14 @@ Error slot_restore(const SlotFile *slots, const Slot *slot, bool may_write, Erro
     Error error = find_roots(file, slots->directory, slot, detail, &is_there);
     if (!error && is_there && !may_write) {
         error = error_say(detail, ERROR_UNAVAILABLE,
-                          "%s was cut off by the power; start tined on it, or run tine check",
+                          "%s was cut off from its disk; start tined on it, or run tine check",
                           slots->directory);
     } else if (!error && is_there) {
         *out_is_set_back = true;
         if (!put_back(file, slot)) {
             error = fail(detail, "write", slots->directory, "data.mdb");
+        } else {
+            error = forget_lock_file(slots->directory, detail);
         }
     }
     close(file);

@@ -16,6 +16,9 @@ enum {
     SLOT_FLUSHED = 2, // after a power cut, `meta` is the truth
 };
 
+// The boot id of a state that counts as another boot's: of data.mdb only what is on the disk holds.
+#define SLOT_NO_BOOT "none"
+
 typedef struct Slot {
     uint64_t magic;
     uint64_t sequence;

@@ -168,8 +168,8 @@ static Error store_read_state(Store *store, ErrorDetail *detail)
     return error;
 }
 
-// After a power cut took the store back, sequences that watchers have seen are issued again: the
-// instance becomes another, so that they are told, and begins without events.
+// After a power cut or a disk's error took the store back, sequences that watchers have seen are
+// issued again: the instance becomes another, so that they are told, and begins without events.
 static Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is_renewed)
 {
     if (!kv_is_set_back(store->kv) || store->options.is_read_only) return ERROR_NONE;
@@ -177,8 +177,8 @@ static Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is
     if (error) return error;
     *out_is_renewed = true;
     kv_forget_set_back(store->kv, store->directory);
-    log_write(LOG_WARNING, "a power cut took the store back to its last flush", "directory=\"%s\"",
-              store->directory);
+    log_write(LOG_WARNING, "a power cut or a disk error took the store back to its last flush",
+              "directory=\"%s\"", store->directory);
     return ERROR_NONE;
 }
 
@@ -366,16 +366,12 @@ Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, 
         return error_say(detail, ERROR_INVALID_ARGUMENT, "the store was opened to be read only");
     }
     if (is_write) out_txn->state = store->state;
-    Error error = kv_begin(store->kv, is_write, &out_txn->kv);
-    if (error && kv_has_failed(store->kv)) atomic_store(&store->is_failed, true);
-    return error;
+    return kv_begin(store->kv, is_write, &out_txn->kv);
 }
 
 Error store_flush(Store *store)
 {
-    Error error = kv_flush(store->kv);
-    if (kv_has_failed(store->kv)) atomic_store(&store->is_failed, true);
-    return error;
+    return kv_flush(store->kv);
 }
 
 Error txn_state(Txn *txn, StoreState *out)
@@ -392,7 +388,7 @@ Error txn_state(Txn *txn, StoreState *out)
 
 bool store_is_failed(const Store *store)
 {
-    return atomic_load(&store->is_failed);
+    return atomic_load(&store->is_failed) || kv_has_failed(store->kv);
 }
 
 void txn_serve(Txn *txn, Arena *arena, ErrorDetail *detail, Slice operation_id)

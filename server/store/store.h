@@ -105,7 +105,7 @@ MUST_USE Error txn_set_format(Txn *txn, uint64_t format);
 // Gives the store a new instance id, which counts from its next opening on.
 MUST_USE Error txn_renew_instance(Txn *txn);
 
-// Whether a failed commit has closed the store for good.
+// Whether a failed commit, or a failed flush of a relaxed store, has closed it for good.
 bool store_is_failed(const Store *store);
 
 // Issues the next id: the clock's millisecond and random bits, or the last id plus one within a

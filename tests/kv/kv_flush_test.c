@@ -125,7 +125,7 @@ TEST(only_the_owner_takes_a_store_back)
     options.read_only = true;
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_UNAVAILABLE);
-    CHECK(strstr(detail.text, "cut off by the power") != NULL);
+    CHECK(strstr(detail.text, "cut off from its disk") != NULL);
     options.owns_directory = true;
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "b"), "-");
