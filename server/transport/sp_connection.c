@@ -48,7 +48,10 @@ SpRequest *connection_end(Connection *connection)
 {
     SpRequest *unsent = connection->unsent;
     if (connection->is_greeted) clients_remove(connection->shared->clients, connection->serial);
-    close(connection->file); // which takes it out of epoll
+    // Out of epoll first: a thread that looks at the socket within epoll_wait holds it, and may
+    // fall asleep there before it lets go. Then close() alone would not end the connection.
+    (void)epoll_ctl(connection->shared->poller, EPOLL_CTL_DEL, connection->file, NULL);
+    close(connection->file);
     if (connection->incoming) request_give(connection->incoming);
     connection->serial = 0;
     connection->incoming = NULL;
