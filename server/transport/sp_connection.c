@@ -224,6 +224,7 @@ SendResult connection_send(Connection *connection, SpRequest *request, bool *out
     if (*out_ends) return SEND_GONE;
     if (sent == frame_bytes(request)) return SEND_DONE;
     if (is_first) connection->sent_bytes = sent;
+    request->is_late = true;
     request->next = NULL;
     *connection->unsent_end = request;
     connection->unsent_end = &request->next;

@@ -142,13 +142,14 @@ SpRequest *request_take(Requests *requests, size_t size)
         call_init(&request->call);
     }
     request->next = NULL;
-    request->is_accepted = false;
+    request->is_accepted = request->is_late = false;
     if (make_room(request, size)) return request;
     request_free(request);
     return NULL;
 }
 
-// Back from whoever held it, counted as done.
+// Back from whoever held it, counted as done. Its memory is kept for the next one, unless its reply
+// was read late: then the server may be idle, and nobody trims what an idle server keeps.
 static void request_end(SpRequest *request)
 {
     Requests *requests = request->requests;
@@ -161,7 +162,7 @@ static void request_end(SpRequest *request)
     if (request->is_accepted && --requests->accepted_count == 0) {
         pthread_cond_broadcast(&requests->drained);
     }
-    bool is_kept = requests->kept_count < CALLS_KEPT_MAX;
+    bool is_kept = !request->is_late && requests->kept_count < CALLS_KEPT_MAX;
     if (is_kept) {
         request->next = requests->kept;
         requests->kept = request;

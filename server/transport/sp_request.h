@@ -26,6 +26,7 @@ typedef struct SpRequest {
     size_t size, capacity;
     size_t way_bytes;
     ClientReply reply;
+    bool is_late; // the reply had to wait for its client
     struct SpRequest *next; // in a list of whoever holds it
 } SpRequest;
 
