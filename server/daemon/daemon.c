@@ -26,6 +26,8 @@ enum {
     DRAIN_MS = 5 * 1000,
     REFUSE_MS = 1000, // to send what was refused after that
     QUIET_TICKS_TRIMMED = 2, // what is freed late is given back at the second
+    HEAP_END_BYTES_MAX = 1024 * 1024,
+    MAPPED_BYTES_MIN = 4 * 1024 * 1024,
     DESCRIPTORS_MAX = 65536,
     DESCRIPTORS_RESERVED = 64, // for the store, the log, connections that are refused
     LOG_MODE = 0600,
@@ -64,8 +66,19 @@ static ExitCode say_failure(Error error, const ErrorDetail *detail)
     return exit_code_of(error);
 }
 
+// malloc_trim leaves the free end of a thread's heap alone. That is given back when something beside
+// it is freed and it is longer than a bound, which by itself grows to twice the largest block seen.
+// What fast bins keep would join free blocks to the end later, when nobody looks.
+static void bound_heaps(void)
+{
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_END_BYTES_MAX);
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+    (void)mallopt(M_MXFAST, 0);
+}
+
 ExitCode daemon_run(const Config *config)
 {
+    bound_heaps();
     Daemon daemon = {.config = config, .socket_lock = -1, .log = -1};
     Error error = daemon_start(&daemon);
     ExitCode code = error ? say_failure(error, &daemon.detail) : daemon_serve(&daemon);
