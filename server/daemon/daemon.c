@@ -66,9 +66,9 @@ static ExitCode say_failure(Error error, const ErrorDetail *detail)
     return exit_code_of(error);
 }
 
-// malloc_trim leaves the free end of a thread's heap alone. That is given back when something beside
-// it is freed and it is longer than a bound, which by itself grows to twice the largest block seen.
-// What fast bins keep would join free blocks to the end later, when nobody looks.
+// malloc_trim leaves the free end of a thread's heap alone. That is given back when something
+// beside it is freed and it is longer than a bound, which by itself grows to twice the largest
+// block seen. What fast bins keep would join free blocks to the end later, when nobody looks.
 static void bound_heaps(void)
 {
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_END_BYTES_MAX);
