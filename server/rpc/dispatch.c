@@ -94,9 +94,11 @@ static Error envelope_read(Call *call)
     int64_t timeout_ms = 0;
     WireField field;
     while (wire_next(&rest, &field)) {
-        if (field.number == REQUEST_FIELD_TIMEOUT_MS) timeout_ms = (int64_t)field.value;
-        if (field.number == REQUEST_FIELD_SYNC) call->wants_sync = field.value != 0;
-        if (field.type != WIRE_BYTES) continue;
+        if (field.type == WIRE_VARINT) {
+            if (field.number == REQUEST_FIELD_TIMEOUT_MS) timeout_ms = (int64_t)field.value;
+            if (field.number == REQUEST_FIELD_SYNC) call->wants_sync = field.value != 0;
+        }
+        if (field.type != WIRE_BYTES) continue; // with another type it is an unknown field
         if (field.number == REQUEST_FIELD_METHOD) path = field.bytes;
         if (field.number == REQUEST_FIELD_OPERATION_ID) operation_id = field.bytes;
         if (field.number == REQUEST_FIELD_TOKEN) token = field.bytes;

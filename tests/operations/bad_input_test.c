@@ -49,6 +49,16 @@ TEST(bad_envelope_truncated_anywhere_is_refused_or_incomplete)
     raw_expect(f, "", "");
 }
 
+TEST(a_field_of_the_envelope_with_another_type_is_an_unknown_one)
+{
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    Raw *request = raw_request(f, "Health", NULL, raw_begin(f));
+    raw_append(request, "\x19\xff\xff\xff\xff\xff\xff\xff\xff", 9); // no timeout of -1 ms
+    raw_append(request, "\x08\x01", 2);                             // no method
+    raw_send(f, request);
+    raw_expect(f, "", "");
+}
+
 TEST(bad_body_truncated_anywhere_is_refused)
 {
     const char *session;
