@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -85,24 +86,24 @@ const topicHeartbeat = "heartbeat"
 // readBusMessage takes a message apart: the topic, a zero byte, the event.
 func readBusMessage(message []byte) (busMessage, error) {
 	topic, event, found := bytes.Cut(message, []byte{0})
-	if !found {
+	if !found || !utf8.Valid(topic) {
 		return busMessage{}, errBusMessage
 	}
 	out := busMessage{topic: string(topic), event: event}
 	for len(event) > 0 {
-		number, kind, size := protowire.ConsumeTag(event)
-		if size < 0 {
+		number, kind, value, size := consumeField(event)
+		if size < 0 || kind == protowire.BytesType && isEventText(number) && !utf8.Valid(value) {
 			return out, errBusMessage
 		}
 		event = event[size:]
-		value, size := event, protowire.ConsumeFieldValue(number, kind, event)
-		if size < 0 {
-			return out, errBusMessage
-		}
-		value, event = value[:size], event[size:]
 		out.take(number, kind, value)
 	}
 	return out, nil
+}
+
+// isEventText says whether this field of an Event is a string.
+func isEventText(number protowire.Number) bool {
+	return number >= 3 && number <= 8 || number == 12
 }
 
 func (m *busMessage) take(number protowire.Number, kind protowire.Type, value []byte) {
@@ -116,12 +117,11 @@ func (m *busMessage) take(number protowire.Number, kind protowire.Type, value []
 			m.previousOfSession = count
 		}
 	case protowire.BytesType:
-		text, _ := protowire.ConsumeBytes(value)
 		switch number {
 		case 3:
-			m.instanceID = string(text)
+			m.instanceID = string(value)
 		case 5:
-			m.kind = string(text)
+			m.kind = string(value)
 		}
 	}
 }

@@ -25,6 +25,8 @@ const (
 	fieldStatusCode    protowire.Number = 1
 	fieldStatusMessage protowire.Number = 2
 	fieldStatusReason  protowire.Number = 3
+
+	tagBytesMax = 5
 )
 
 var (
@@ -91,61 +93,68 @@ func readResponse(bytes []byte) (response, error) {
 		return out, errNoResponse // it says nothing, not even that all went well
 	}
 	for len(bytes) > 0 {
-		number, kind, size := protowire.ConsumeTag(bytes)
-		if size < 0 || number > protowire.MaxValidNumber {
-			return out, errNoResponse
-		}
-		bytes = bytes[size:]
-		if kind != protowire.BytesType || number != fieldStatus && number != fieldBody {
-			size = protowire.ConsumeFieldValue(number, kind, bytes)
-			if size < 0 {
-				return out, errNoResponse
-			}
-			bytes = bytes[size:]
-			continue
-		}
-		value, size := protowire.ConsumeBytes(bytes)
+		number, kind, value, size := consumeField(bytes)
 		if size < 0 {
 			return out, errNoResponse
 		}
 		bytes = bytes[size:]
-		if number == fieldBody {
+		switch {
+		case kind != protowire.BytesType: // not one of ours, whatever its number
+		case number == fieldBody:
 			out.body = value
-		} else if err := out.readStatus(value); err != nil {
-			return out, err
+		case number == fieldStatus:
+			if err := out.readStatus(value); err != nil {
+				return out, err
+			}
 		}
 	}
 	return out, nil
 }
 
+// readStatus merges a status into what was said before. Each text is checked, also one that a later
+// one takes the place of.
 func (out *response) readStatus(bytes []byte) error {
 	for len(bytes) > 0 {
-		number, kind, size := protowire.ConsumeTag(bytes)
-		if size < 0 || number > protowire.MaxValidNumber {
-			return errNoResponse
-		}
-		bytes = bytes[size:]
-		value, size := bytes, protowire.ConsumeFieldValue(number, kind, bytes)
+		number, kind, value, size := consumeField(bytes)
 		if size < 0 {
 			return errNoResponse
 		}
-		value, bytes = value[:size], bytes[size:]
+		bytes = bytes[size:]
 		switch {
 		case number == fieldStatusCode && kind == protowire.VarintType:
 			code, _ := protowire.ConsumeVarint(value)
 			out.code = knownCode(code)
-		case number == fieldStatusMessage && kind == protowire.BytesType:
-			text, _ := protowire.ConsumeBytes(value)
-			out.message = string(text)
-		case number == fieldStatusReason && kind == protowire.BytesType:
-			text, _ := protowire.ConsumeBytes(value)
-			out.reason = string(text)
+		case kind != protowire.BytesType || number != fieldStatusMessage && number != fieldStatusReason:
+		case !utf8.Valid(value):
+			return errNoResponse
+		case number == fieldStatusMessage:
+			out.message = string(value)
+		default:
+			out.reason = string(value)
 		}
 	}
-	if !utf8.ValidString(out.message) || !utf8.ValidString(out.reason) {
-		return errNoResponse
-	}
 	return nil
+}
+
+// consumeField takes the field in front apart: its value as it is encoded, of one of bytes the
+// content. A size below zero: malformed. As strict as the server's own reader, where no encoder
+// goes: a tag has at most five bytes, and there are no groups.
+func consumeField(bytes []byte) (number protowire.Number, kind protowire.Type, value []byte, size int) {
+	number, kind, tagBytes := protowire.ConsumeTag(bytes)
+	if tagBytes < 0 || tagBytes > tagBytesMax || number > protowire.MaxValidNumber ||
+		kind == protowire.StartGroupType {
+		return 0, 0, nil, -1
+	}
+	bytes = bytes[tagBytes:]
+	if kind == protowire.BytesType {
+		value, size = protowire.ConsumeBytes(bytes)
+	} else if size = protowire.ConsumeFieldValue(number, kind, bytes); size >= 0 {
+		value = bytes[:size]
+	}
+	if size < 0 {
+		return 0, 0, nil, -1
+	}
+	return number, kind, value, tagBytes + size
 }
 
 // knownCode reads a code; one that gRPC does not have is Unknown.

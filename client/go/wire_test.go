@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -296,6 +298,31 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
+// isStrange says whether a message holds what protobuf takes and no encoder writes, so that the
+// wire has it malformed: a group, or a tag of more than five bytes. In its own fields, and in those
+// of its fields that are messages.
+func isStrange(message []byte, inner ...protowire.Number) bool {
+	for len(message) > 0 {
+		number, kind, tagBytes := protowire.ConsumeTag(message)
+		size := protowire.ConsumeFieldValue(number, kind, message[max(tagBytes, 0):])
+		if tagBytes < 0 || size < 0 {
+			return true
+		}
+		if kind == protowire.StartGroupType || tagBytes > 5 {
+			return true
+		}
+		value := message[tagBytes : tagBytes+size]
+		if kind == protowire.BytesType && slices.Contains(inner, number) {
+			content, _ := protowire.ConsumeBytes(value)
+			if isStrange(content) {
+				return true
+			}
+		}
+		message = message[tagBytes+size:]
+	}
+	return false
+}
+
 func FuzzResponse(f *testing.F) {
 	for _, vector := range readVectors(f).Responses {
 		f.Add([]byte(vector.Hex))
@@ -303,7 +330,8 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, encoded []byte) {
 		said, err := readResponse(encoded)
 		var response tinev1.Response
-		if plain := proto.Unmarshal(encoded, &response); len(encoded) == 0 || plain != nil {
+		plain := proto.Unmarshal(encoded, &response)
+		if len(encoded) == 0 || plain != nil || isStrange(encoded, fieldStatus) {
 			if err == nil {
 				t.Fatalf("%x is no Response: %v", encoded, plain)
 			}
@@ -316,28 +344,37 @@ func FuzzResponse(f *testing.F) {
 		if said.code != knownCode(uint64(status.GetCode())) ||
 			said.message != status.GetMessage() || said.reason != status.GetReason() ||
 			!bytes.Equal(said.body, response.Body) {
-			t.Fatalf("%+v, wanted %v", said, &response)
+			t.Fatalf("%x: %+v, wanted %v", encoded, said, &response)
 		}
 	})
 }
 
+// What is inside the totals is not looked at before the event is decoded.
 func FuzzBusMessage(f *testing.F) {
 	for _, vector := range readVectors(f).Events {
 		f.Add([]byte(vector.Hex))
 	}
 	f.Fuzz(func(t *testing.T, encoded []byte) {
 		message, err := readBusMessage(encoded)
+		var event tinev1.Event
+		topic, rest, found := bytes.Cut(encoded, []byte{0})
+		plain := proto.Unmarshal(rest, &event)
 		if err != nil {
+			if found && utf8.Valid(topic) && plain == nil && !isStrange(rest) {
+				t.Fatalf("%x is a message", encoded)
+			}
 			return
 		}
-		var event tinev1.Event
-		if proto.Unmarshal(message.event, &event) != nil {
+		if isStrange(rest) {
+			t.Fatalf("%x is no message", encoded)
+		}
+		if plain != nil {
 			return
 		}
 		if event.Sequence != message.sequence || event.InstanceId != message.instanceID ||
 			event.PreviousSessionSequence != message.previousOfSession ||
-			event.Type != message.kind {
-			t.Fatalf("%+v is not %v", message, &event)
+			event.Type != message.kind || string(topic) != message.topic {
+			t.Fatalf("%x: %+v is not %v", encoded, message, &event)
 		}
 	})
 }
