@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "base/wire.h"
 #include "channel.h"
 
@@ -52,18 +53,24 @@ Error envelope_write(Buffer *out, const Envelope *envelope, size_t body_bytes)
     return error;
 }
 
+static bool is_text(const WireField *field)
+{
+    bool is_ours = field->number == STATUS_MESSAGE || field->number == STATUS_REASON;
+    return is_ours && field->type == WIRE_BYTES;
+}
+
 // A status that is said twice is one message in two pieces: what the second leaves out stays, so
-// it cannot turn a failure into a success by saying less. False: malformed.
+// it cannot turn a failure into a success by saying less. Each text is checked, also one that a
+// later one takes the place of. False: malformed.
 static bool status_read(Slice bytes, Said *said)
 {
     WireField field;
     while (wire_next(&bytes, &field)) {
         if (field.number == STATUS_CODE && field.type == WIRE_VARINT) {
             said->code = (int32_t)(uint32_t)field.value;
-        } else if (field.number == STATUS_MESSAGE && field.type == WIRE_BYTES) {
-            said->message = field.bytes;
-        } else if (field.number == STATUS_REASON && field.type == WIRE_BYTES) {
-            said->reason = field.bytes;
+        } else if (is_text(&field)) {
+            if (!utf8_is_valid(field.bytes)) return false;
+            *(field.number == STATUS_MESSAGE ? &said->message : &said->reason) = field.bytes;
         }
     }
     return bytes.size == 0;
@@ -71,9 +78,9 @@ static bool status_read(Slice bytes, Said *said)
 
 static void text_read(Slice text, char *out, size_t room)
 {
-    size_t size = text.size < room - 1 ? text.size : room - 1;
-    if (size > 0) memcpy(out, text.bytes, size);
-    out[size] = '\0';
+    text = utf8_cut(text, room - 1);
+    if (text.size > 0) memcpy(out, text.bytes, text.size);
+    out[text.size] = '\0';
 }
 
 int envelope_read(Slice reply, TineStatus *status, Slice *out_body)

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
-#include "base/wire.h"
+#include "bus_message.h"
 #include "client.h"
 #include "tine_calls.h"
 
@@ -54,12 +54,6 @@ struct TineWatch {
     unsigned failures;    // of subscriptions, in a row
     int64_t subscribe_after_ns;
 };
-
-// What the watch must know of an Event before it decodes it.
-typedef struct EventHead {
-    uint64_t sequence, previous_session_sequence;
-    Slice instance_id, type;
-} EventHead;
 
 static int connection_open(Tine *tine, TineWatch *watch, TineStatus *status);
 static int find_start(TineWatch *watch, TineWatchStart start, TineStatus *status);
@@ -284,25 +278,10 @@ static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns)
     return event;
 }
 
-// False: the bytes are no Event.
-static bool event_head_read(Slice bytes, EventHead *out)
-{
-    WireField field;
-    *out = (EventHead){.sequence = 0};
-    while (wire_next(&bytes, &field)) {
-        bool is_number = field.type == WIRE_VARINT, is_text = field.type == WIRE_BYTES;
-        if (is_number && field.number == 1) out->sequence = field.value;
-        if (is_number && field.number == 2) out->previous_session_sequence = field.value;
-        if (is_text && field.number == 3) out->instance_id = field.bytes;
-        if (is_text && field.number == 5) out->type = field.bytes;
-    }
-    return bytes.size == 0;
-}
-
 // Whether an event that has a sequence is the next one of the watch. One of a session says which
 // one was the session's last: between that and the position there is none of it. What a purged
 // session's watch gets, ListEvents says.
-static bool is_next(const TineWatch *watch, const EventHead *head, bool is_mine)
+static bool is_next(const TineWatch *watch, const BusMessage *head, bool is_mine)
 {
     bool is_of_session = *watch->topic && is_mine;
     if (is_of_session && slice_equal(head->type, slice_of("session.purged"))) return false;
@@ -322,16 +301,13 @@ static void fall_behind(TineWatch *watch, uint64_t told_newest)
 // looked at: those of other sessions move the position too.
 static Tine__V1__Event *message_take(TineWatch *watch, Slice message)
 {
-    const uint8_t *end = memchr(message.bytes, 0, message.size);
-    EventHead head;
-    if (!end || !event_head_read(slice_skip(message, (size_t)(end - message.bytes) + 1), &head)) {
+    BusMessage head;
+    if (!bus_message_read(message, &head)) {
         feed_drop(watch);
         return NULL;
     }
-    Slice topic = slice(message.bytes, (size_t)(end - message.bytes));
-    Slice bytes = slice_skip(message, topic.size + 1);
-    bool is_heartbeat = slice_equal(topic, slice_of("heartbeat"));
-    bool is_mine = slice_starts_with(topic, slice_of(watch->topic)) && !is_heartbeat;
+    bool is_heartbeat = slice_equal(head.topic, slice_of("heartbeat"));
+    bool is_mine = slice_starts_with(head.topic, slice_of(watch->topic)) && !is_heartbeat;
 
     if (!slice_equal(head.instance_id, slice_of(watch->instance_id))) {
         fall_behind(watch, UINT64_MAX);
@@ -349,7 +325,7 @@ static Tine__V1__Event *message_take(TineWatch *watch, Slice message)
     }
     Tine__V1__Event *event = NULL;
     if (is_mine && slice_starts_with(head.type, slice_of(watch->type_prefix))) {
-        event = tine__v1__event__unpack(NULL, bytes.size, bytes.bytes);
+        event = tine__v1__event__unpack(NULL, head.event.size, head.event.bytes);
         if (!event) {
             feed_drop(watch);
             return NULL;

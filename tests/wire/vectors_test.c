@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bus_message.h"
 #include "envelope.h"
 #include "harness.h"
 #include "notation.h"
@@ -222,17 +223,18 @@ TEST(events_are_read_as_the_vectors_say)
         CLEANUP(buffer_free) Buffer buffer = {.bytes = NULL};
         Slice bytes = bytes_of(vector->bytes, &buffer);
         printf("%s\n", vector->name);
-        const uint8_t *zero = bytes.size > 0 ? memchr(bytes.bytes, 0, bytes.size) : NULL;
-        Tine__V1__Event *event = NULL;
-        if (zero) {
-            Slice topic = slice(bytes.bytes, (size_t)(zero - bytes.bytes));
-            Slice encoded = slice_skip(bytes, topic.size + 1);
-            event = tine__v1__event__unpack(NULL, encoded.size, encoded.bytes);
-            if (event) CHECK_BYTES(topic, slice_of(vector->topic));
-        }
-        CHECK_EQ(event != NULL, vector->is_ok);
-        if (!event) continue;
+        BusMessage message;
+        CHECK_EQ(bus_message_read(bytes, &message), vector->is_ok);
+        if (!vector->is_ok) continue;
+        CHECK_BYTES(message.topic, slice_of(vector->topic));
+        CHECK(message.sequence == vector->sequence);
+        CHECK_BYTES(message.type, slice_of(vector->type));
+        Slice encoded = message.event;
+        Tine__V1__Event *event = tine__v1__event__unpack(NULL, encoded.size, encoded.bytes);
+        CHECK(event != NULL);
         CHECK(event->sequence == vector->sequence);
+        CHECK(event->previous_session_sequence == message.previous_session_sequence);
+        CHECK_BYTES(message.instance_id, slice_of(event->instance_id));
         CHECK_STR(event->type, vector->type);
         CHECK_STR(event->session_id, vector->session_id);
         tine__v1__event__free_unpacked(event, NULL);
