@@ -2,7 +2,15 @@
 // its body must stay the bytes that it is.
 
 import { Code } from "@connectrpc/connect";
-import { BYTES, FieldReader, VARINT, varintSize, varintWrite, WireError } from "./wire.js";
+import {
+  BYTES,
+  FieldReader,
+  textRead,
+  VARINT,
+  varintSize,
+  varintWrite,
+  WireError,
+} from "./wire.js";
 
 export interface RequestFields {
   /** `/tine.v1.StoreService/GetSession` */
@@ -42,10 +50,9 @@ const STATUS_REASON = 3;
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-const CODE_MAX = BigInt(Code.Unauthenticated); // gRPC has no more; another is UNKNOWN
+const CODE_MAX = Code.Unauthenticated; // gRPC has no more; another is UNKNOWN
 
 const NOTHING = new Uint8Array(0);
-const text = new TextDecoder();
 
 /** How many bytes `requestWrite` writes. */
 export function requestSize(request: RequestFields): number {
@@ -110,11 +117,12 @@ function statusMerge(reply: Writable<Reply>, bytes: Uint8Array): void {
   const fields = new FieldReader(bytes);
   while (fields.next()) {
     if (fields.number === STATUS_CODE && fields.type === VARINT) {
-      reply.code = fields.value <= CODE_MAX ? Number(fields.value) : Code.Unknown;
+      const code = Number(BigInt.asIntN(32, fields.value));
+      reply.code = code >= 0 && code <= CODE_MAX ? code : Code.Unknown;
     } else if (fields.number === STATUS_MESSAGE && fields.type === BYTES) {
-      reply.message = text.decode(fields.bytes());
+      reply.message = textRead(fields.bytes());
     } else if (fields.number === STATUS_REASON && fields.type === BYTES) {
-      reply.reason = text.decode(fields.bytes());
+      reply.reason = textRead(fields.bytes());
     }
   }
 }

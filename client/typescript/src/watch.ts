@@ -26,7 +26,7 @@ import {
   type WatchEventsRequest,
   WatchStart,
 } from "./gen/tine/v1/store_pb.js";
-import { BYTES, FieldReader, VARINT } from "./wire.js";
+import { BYTES, FieldReader, textCheck, textRead, VARINT, WireError } from "./wire.js";
 
 const WAIT_MS_MAX_AT_ONCE = 30_000;
 const REPLY_MS_MAX = 10_000; // beyond the wait
@@ -40,8 +40,6 @@ const UNSURE_MS_MAX = 160; // … twice as long each time
 const SUBSCRIBE_MS_MIN = 50;
 const SUBSCRIBE_MS_MAX = 30_000;
 const NEVER = 2n ** 64n;
-
-const text = new TextDecoder();
 
 export interface WatchLimits {
   /** How long a bus may be silent: three heartbeats. */
@@ -74,6 +72,16 @@ interface EventHead {
   instanceId: string;
   type: string;
 }
+
+interface BusMessage {
+  topic: string;
+  head: EventHead;
+  /** The encoded Event. */
+  event: Uint8Array;
+}
+
+// The numbers of an Event's fields that are texts.
+const EVENT_TEXTS: ReadonlySet<number> = new Set([3, 4, 5, 6, 7, 8, 12]);
 
 interface Page {
   events: Uint8Array[];
@@ -234,17 +242,14 @@ export class Watch {
   // The event of a message of the bus, if it is one that the watch wants now. All messages are
   // looked at: those of other sessions move the position too.
   #messageTake(message: Uint8Array): Uint8Array | undefined {
-    const end = message.indexOf(0);
-    const bytes = message.subarray(end + 1);
-    let head: EventHead;
+    let read: BusMessage;
     try {
-      if (end < 0) throw new Error("no topic");
-      head = headRead(bytes);
+      read = messageRead(message);
     } catch {
       this.#feedDrop();
       return undefined;
     }
-    const topic = text.decode(message.subarray(0, end));
+    const { topic, head, event } = read;
     const isHeartbeat = topic === "heartbeat";
     const isMine = !isHeartbeat && topic.startsWith(this.#topic);
     const isKept = head.sequence > 0n;
@@ -258,7 +263,7 @@ export class Watch {
       if (isMine) this.#fallBehind(head.sequence);
     } else {
       if (isKept) this.#after = head.sequence;
-      if (isMine && head.type.startsWith(this.#request.typePrefix)) return bytes;
+      if (isMine && head.type.startsWith(this.#request.typePrefix)) return event;
     }
     return undefined;
   }
@@ -354,6 +359,14 @@ export class Watch {
   }
 }
 
+/** Takes a message of the bus apart. Throws WireError if it is none. */
+export function messageRead(message: Uint8Array): BusMessage {
+  const end = message.indexOf(0);
+  if (end < 0) throw new WireError("no topic");
+  const event = message.subarray(end + 1);
+  return { topic: textRead(message.subarray(0, end)), head: headRead(event), event };
+}
+
 /** What is to be known of an encoded Event before it is decoded. Throws WireError if it is none. */
 export function headRead(bytes: Uint8Array): EventHead {
   const head = { sequence: 0n, previousSessionSequence: 0n, instanceId: "", type: "" };
@@ -363,8 +376,9 @@ export function headRead(bytes: Uint8Array): EventHead {
       if (fields.number === 1) head.sequence = fields.value;
       if (fields.number === 2) head.previousSessionSequence = fields.value;
     } else if (fields.type === BYTES) {
-      if (fields.number === 3) head.instanceId = text.decode(fields.bytes());
-      if (fields.number === 5) head.type = text.decode(fields.bytes());
+      if (fields.number === 3) head.instanceId = textRead(fields.bytes());
+      else if (fields.number === 5) head.type = textRead(fields.bytes());
+      else if (EVENT_TEXTS.has(fields.number)) textCheck(fields.bytes());
     }
   }
   return head;
@@ -378,7 +392,7 @@ function pageRead(bytes: Uint8Array): Page {
     while (fields.next()) {
       if (fields.type === BYTES) {
         if (fields.number === 1) page.events.push(fields.bytes());
-        if (fields.number === 6) page.instanceId = text.decode(fields.bytes());
+        if (fields.number === 6) page.instanceId = textRead(fields.bytes());
       } else if (fields.type === VARINT) {
         if (fields.number === 2) page.nextAfter = fields.value;
         if (fields.number === 3) page.more = fields.value !== 0n;

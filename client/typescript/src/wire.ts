@@ -1,6 +1,8 @@
 // The protobuf wire format, for what the client reads and writes itself: the envelope, and of the
 // events what a watch must know before it decodes them. As strict as the server's own reader: a
-// tag has at most 5 bytes and a varint at most 64 bits.
+// tag has at most 5 bytes and a varint at most 64 bits, and there are no groups.
+
+import { isUtf8 } from "node:buffer";
 
 export const VARINT = 0;
 export const FIXED64 = 1;
@@ -104,6 +106,20 @@ export class FieldReader {
     }
     throw new WireError("a varint has more than 64 bits");
   }
+}
+
+// A U+FEFF in front of a text is one of its characters.
+const text = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** Checks that the content of a string field is UTF-8: else the message is malformed. */
+export function textCheck(bytes: Uint8Array): void {
+  if (!isUtf8(bytes)) throw new WireError("a text is no UTF-8");
+}
+
+/** The content of a string field. */
+export function textRead(bytes: Uint8Array): string {
+  textCheck(bytes);
+  return text.decode(bytes);
 }
 
 export function varintSize(value: number): number {
