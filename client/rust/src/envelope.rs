@@ -3,14 +3,14 @@
 
 use prost::Message;
 use prost::encoding::{
-    DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint,
-    encoded_len_varint, skip_field,
+    WireType, decode_key, decode_varint, encode_key, encode_varint, encoded_len_varint,
 };
 
 use crate::status::{Code, Error};
 use crate::v1;
 
 const REQUEST_BYTES_MAX: usize = 16 << 20;
+const TAG_BYTES_MAX: usize = 5;
 
 /// The fields of a Request beside its body.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,44 +75,84 @@ fn put_text(number: u32, text: &str, out: &mut Vec<u8>) {
 /// The body of a Response that succeeded, else what it says or that it says nothing.
 pub fn response_decode(bytes: &[u8]) -> Result<&[u8], Error> {
     let parts = parts_of(bytes).filter(|_| !bytes.is_empty());
-    let Some((status, body)) = parts else {
-        return Err(undecodable());
-    };
-    match status {
-        Some(said) if said.code != 0 => {
-            Err(Error::new(Code::from(said.code), said.reason, said.message))
-        }
-        _ => Ok(body),
+    match parts {
+        None => Err(undecodable()),
+        Some((Said { code: 0, .. }, body)) => Ok(body),
+        Some((said, _)) => Err(Error::new(Code::from(said.code), said.reason, said.message)),
     }
 }
 
-pub(crate) fn undecodable() -> Error {
+pub fn undecodable() -> Error {
     Error::plain(Code::Internal, "the reply cannot be decoded")
+}
+
+/// A status as it is read.
+#[derive(Default)]
+struct Said<'a> {
+    code: i32,
+    message: &'a str,
+    reason: &'a str,
 }
 
 /// A field said twice is what protobuf makes of it: of the body the last one, of the status all of
 /// them merged.
-fn parts_of(mut rest: &[u8]) -> Option<(Option<v1::Status>, &[u8])> {
-    let mut status: Option<v1::Status> = None;
+fn parts_of(mut rest: &[u8]) -> Option<(Said<'_>, &[u8])> {
+    let mut said = Said::default();
     let mut body: &[u8] = &[];
     while !rest.is_empty() {
-        let (number, wire_type) = decode_key(&mut rest).ok()?;
-        match (number, wire_type) {
-            (1, WireType::LengthDelimited) => {
-                let said = take_bytes(&mut rest)?;
-                status.get_or_insert_default().merge(said).ok()?;
-            }
-            (15, WireType::LengthDelimited) => body = take_bytes(&mut rest)?,
-            (1 | 15, _) => return None,
-            _ => skip_field(wire_type, number, &mut rest, DecodeContext::default()).ok()?,
+        match take_field(&mut rest)? {
+            (1, Value::Bytes(status)) => said.merge(status)?,
+            (15, Value::Bytes(bytes)) => body = bytes,
+            _ => {}
         }
     }
-    Some((status, body))
+    Some((said, body))
 }
 
-fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = usize::try_from(decode_varint(rest).ok()?).ok()?;
-    let (taken, left) = rest.split_at_checked(length)?;
+impl<'a> Said<'a> {
+    /// Each text is checked, also one that a later one takes the place of.
+    fn merge(&mut self, mut rest: &'a [u8]) -> Option<()> {
+        while !rest.is_empty() {
+            match take_field(&mut rest)? {
+                (1, Value::Varint(code)) => self.code = code as i32,
+                (2, Value::Bytes(text)) => self.message = std::str::from_utf8(text).ok()?,
+                (3, Value::Bytes(text)) => self.reason = std::str::from_utf8(text).ok()?,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+}
+
+enum Value<'a> {
+    Varint(u64),
+    Bytes(&'a [u8]),
+    Fixed,
+}
+
+/// The field in front. `None`: malformed. As strict as the server's own reader, where no encoder
+/// goes: a tag has at most five bytes, and there are no groups.
+fn take_field<'a>(rest: &mut &'a [u8]) -> Option<(u32, Value<'a>)> {
+    let before = rest.len();
+    let (number, wire_type) = decode_key(rest).ok()?;
+    if before - rest.len() > TAG_BYTES_MAX {
+        return None;
+    }
+    let value = match wire_type {
+        WireType::Varint => Value::Varint(decode_varint(rest).ok()?),
+        WireType::LengthDelimited => {
+            let length = usize::try_from(decode_varint(rest).ok()?).ok()?;
+            Value::Bytes(take_bytes(rest, length)?)
+        }
+        WireType::SixtyFourBit => take_bytes(rest, 8).map(|_| Value::Fixed)?,
+        WireType::ThirtyTwoBit => take_bytes(rest, 4).map(|_| Value::Fixed)?,
+        WireType::StartGroup | WireType::EndGroup => return None,
+    };
+    Some((number, value))
+}
+
+fn take_bytes<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(count)?;
     *rest = left;
     Some(taken)
 }
@@ -120,6 +160,11 @@ fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 /// A message of the bus: its topic and the event.
 pub fn event_decode(message: &[u8]) -> Option<(&[u8], v1::Event)> {
     let end = message.iter().position(|byte| *byte == 0)?;
-    let event = v1::Event::decode(&message[end + 1..]).ok()?;
-    Some((&message[..end], event))
+    let (topic, encoded) = (&message[..end], &message[end + 1..]);
+    std::str::from_utf8(topic).ok()?;
+    let mut rest = encoded;
+    while !rest.is_empty() {
+        take_field(&mut rest)?;
+    }
+    Some((topic, v1::Event::decode(encoded).ok()?))
 }

@@ -1,9 +1,15 @@
 //! Noise, and good bytes with a little wrong: nothing panics, nothing is read that is not there, and
 //! what is read does not depend on how the bytes were cut. The seed is fixed, so a failure is there
-//! again the next time.
+//! again the next time. With TINE_RUST_FUZZ_SECONDS each goes on for so long, with a seed of the
+//! time, and says with what it failed: TINE_RUST_FUZZ_SEED has that one again.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use prost::Message;
-use tine_client::envelope::{event_decode, response_decode};
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
+use tine_client::Code;
+use tine_client::envelope::{event_decode, response_decode, undecodable};
 use tine_client::sp::{HEADER_BYTES, PAYLOAD_BYTES_MAX, Transport, frame_finish};
 use tine_client::v1;
 
@@ -48,6 +54,39 @@ impl Random {
     }
 }
 
+fn number_of(variable: &str) -> Option<u64> {
+    let value = std::env::var(variable).ok()?;
+    Some(value.parse().expect("a number"))
+}
+
+/// Runs one round after another: `count` of them, or for as long as the environment says.
+fn rounds(seed: u64, count: u64, mut round: impl FnMut(&mut Random)) {
+    let seconds = number_of("TINE_RUST_FUZZ_SECONDS");
+    let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let mut seed = match end {
+        None => seed,
+        Some(_) => seed ^ now.as_nanos() as u64,
+    };
+    let only = number_of("TINE_RUST_FUZZ_SEED");
+    let mut random = Random(only.unwrap_or(seed));
+    for number in 0.. {
+        let is_over = match end {
+            _ if only.is_some() => number > 0,
+            None => number == count,
+            Some(end) => Instant::now() >= end,
+        };
+        if is_over {
+            return;
+        }
+        seed = random.0;
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| round(&mut random))) {
+            eprintln!("round {number}: TINE_RUST_FUZZ_SEED={seed}");
+            resume_unwind(panic);
+        }
+    }
+}
+
 fn frame(random: &mut Random, transport: Transport) -> Vec<u8> {
     let count = match random.below(20) {
         0 => 40_000 + random.below(120_000), // past the inbox
@@ -61,8 +100,8 @@ fn frame(random: &mut Random, transport: Transport) -> Vec<u8> {
 
 #[test]
 fn frames_that_were_tampered_with() {
-    let mut random = Random(0x7469_6e65);
-    for round in 0..3000 {
+    rounds(0x7469_6e65, 3000, |random| {
+        let round = random.below(10);
         let transport = if round % 2 == 0 {
             Transport::Ipc
         } else {
@@ -70,7 +109,7 @@ fn frames_that_were_tampered_with() {
         };
         let mut stream = Vec::new();
         for _ in 0..=random.below(3) {
-            stream.extend(frame(&mut random, transport));
+            stream.extend(frame(random, transport));
         }
         if round % 5 != 0 {
             random.mutate(&mut stream);
@@ -80,7 +119,7 @@ fn frames_that_were_tampered_with() {
         assert_eq!(
             whole,
             frames_of(&stream, transport, step),
-            "round {round}, {step}"
+            "{stream:02x?}, {step}"
         );
         assert!(
             whole
@@ -89,32 +128,72 @@ fn frames_that_were_tampered_with() {
                 .all(|payload| payload.len() as u64 <= PAYLOAD_BYTES_MAX)
         );
         let given: usize = whole.0.iter().map(|payload| payload.len() + 8).sum();
-        assert!(given <= stream.len(), "round {round}: more than there is");
+        assert!(given <= stream.len(), "{stream:02x?}: more than there is");
         assert!(
             round % 5 != 0 || whole.1 == "end",
-            "round {round}: good frames"
+            "{stream:02x?}: good frames"
         );
-    }
+    });
 }
 
 #[test]
 fn noise_for_frames() {
-    let mut random = Random(0x6672_616d);
-    for _ in 0..1500 {
+    rounds(0x6672_616d, 1500, |random| {
         let count = random.below(64);
         let mut bytes = random.bytes(count);
         bytes.splice(0..0, [1, 0, 0, 0, 0, 0].into_iter().take(random.below(7)));
         for transport in [Transport::Ipc, Transport::Tcp] {
             let whole = frames_of(&bytes, transport, usize::MAX);
-            assert_eq!(whole, frames_of(&bytes, transport, 1));
+            assert_eq!(whole, frames_of(&bytes, transport, 1), "{bytes:02x?}");
+        }
+    });
+}
+
+/// What prost and the wire do not agree on, in a message and in its fields that are messages.
+#[derive(Default)]
+struct Odds {
+    /// A group, or a tag of more than five bytes: the wire has it malformed.
+    is_strange: bool,
+    /// A field of ours with another type: prost has it malformed.
+    is_retyped: bool,
+}
+
+impl Odds {
+    /// `types`: the wire type of each field that is known. `inner`: those of field 1, if it is a
+    /// message.
+    fn look(&mut self, mut rest: &[u8], types: &[(u32, WireType)], inner: &[(u32, WireType)]) {
+        while !rest.is_empty() {
+            let before = rest.len();
+            let Ok((number, wire_type)) = decode_key(&mut rest) else {
+                return;
+            };
+            self.is_strange |= before - rest.len() > 5 || wire_type == WireType::StartGroup;
+            let known = types.iter().find(|(known, _)| *known == number);
+            self.is_retyped |= known.is_some_and(|(_, known)| *known != wire_type);
+            let value = rest;
+            if skip_field(wire_type, number, &mut rest, DecodeContext::default()).is_err() {
+                return;
+            }
+            if number == 1 && wire_type == WireType::LengthDelimited && !inner.is_empty() {
+                let mut content = &value[..value.len() - rest.len()];
+                decode_varint(&mut content).unwrap();
+                self.look(content, inner, &[]);
+            }
         }
     }
 }
 
+fn odds_of_response(bytes: &[u8]) -> Odds {
+    let text = WireType::LengthDelimited;
+    let mut odds = Odds::default();
+    let status = [(1, WireType::Varint), (2, text), (3, text)];
+    odds.look(bytes, &[(1, text), (15, text)], &status);
+    odds
+}
+
 #[test]
 fn envelopes_that_were_tampered_with() {
-    let mut random = Random(0x656e_7665);
-    for round in 0..40_000 {
+    rounds(0x656e_7665, 40_000, |random| {
         let status = v1::Status {
             code: random.below(18) as i32,
             message: "no such session".into(),
@@ -122,33 +201,40 @@ fn envelopes_that_were_tampered_with() {
         };
         let count = random.below(40);
         let response = v1::Response {
-            status: (round % 2 == 0).then_some(status),
+            status: (random.below(2) == 0).then_some(status),
             body: random.bytes(count),
         };
         let mut bytes = response.encode_to_vec();
         random.mutate(&mut bytes);
         // prost's own decoder is the model: what it takes, this one takes, to the same end.
         let found = response_decode(&bytes);
-        match v1::Response::decode(&*bytes) {
-            Ok(model) if !bytes.is_empty() => {
-                let code = model.status.as_ref().map_or(0, |status| status.code);
+        let model = v1::Response::decode(&*bytes);
+        let odds = odds_of_response(&bytes);
+        match model {
+            _ if odds.is_strange || bytes.is_empty() => {
+                assert_eq!(found, Err(undecodable()), "{bytes:02x?}");
+            }
+            Ok(model) => {
+                let status = model.status.unwrap_or_default();
                 match found {
-                    Ok(body) => assert_eq!((code, body), (0, &*model.body), "round {round}"),
-                    Err(error) => assert!(
-                        code != 0 && error.message == model.status.unwrap().message,
-                        "round {round}"
-                    ),
+                    Ok(body) => assert_eq!((status.code, body), (0, &*model.body), "{bytes:02x?}"),
+                    Err(error) => {
+                        assert_ne!(status.code, 0, "{bytes:02x?}");
+                        assert_eq!(error.code, Code::from(status.code), "{bytes:02x?}");
+                        assert_eq!(error.message, status.message, "{bytes:02x?}");
+                        assert_eq!(error.reason, status.reason, "{bytes:02x?}");
+                    }
                 }
             }
-            _ => assert_eq!(found.unwrap_err().message, "the reply cannot be decoded"),
+            Err(_) if odds.is_retyped => {}
+            Err(_) => assert_eq!(found, Err(undecodable()), "{bytes:02x?}"),
         }
-    }
+    });
 }
 
 #[test]
 fn events_that_were_tampered_with() {
-    let mut random = Random(0x6576_656e);
-    for _ in 0..40_000 {
+    rounds(0x6576_656e, 40_000, |random| {
         let event = v1::Event {
             sequence: random.next(),
             r#type: "a.b".into(),
@@ -157,8 +243,10 @@ fn events_that_were_tampered_with() {
         let mut bytes = b"session/01J/a.b\0".to_vec();
         bytes.extend(event.encode_to_vec());
         random.mutate(&mut bytes);
-        if let Some((topic, _)) = event_decode(&bytes) {
-            assert_eq!(bytes[topic.len()], 0);
+        if let Some((topic, event)) = event_decode(&bytes) {
+            assert_eq!(bytes[topic.len()], 0, "{bytes:02x?}");
+            let model = v1::Event::decode(&bytes[topic.len() + 1..]);
+            assert_eq!(Ok(event), model, "{bytes:02x?}");
         }
-    }
+    });
 }
