@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Union
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.unknown_fields import (  # type: ignore[import-not-found]
+    UnknownFieldSet,
+)
 
 from tine import _status
 from tine._sp import ID_BYTES, Payload
@@ -15,6 +18,7 @@ REQUEST_BYTES_MAX = 16 * 1024 * 1024
 
 _METHOD, _OPERATION_ID, _TRACEPARENT, _TOKEN, _BODY = 0x0A, 0x12, 0x22, 0x2A, 0x7A
 _TIMEOUT = 0x18
+_GROUP = 3
 
 #: The field that asks for an answer that is on the disk.
 SYNC = b"\x30\x01"
@@ -73,6 +77,11 @@ def request_head(
     return head + token + bytes((_BODY,)) + varint(body_bytes)
 
 
+def has_group(message: Message) -> bool:
+    """Whether it holds a group, which protobuf reads and the wire does not have."""
+    return any(unknown.wire_type == _GROUP for unknown in UnknownFieldSet(message))
+
+
 def response_body(payload: Payload, begin: int = ID_BYTES) -> bytes:
     """The body of the Response that begins there. Raises Failure when it is another status."""
     size = len(payload)
@@ -99,6 +108,8 @@ def _response_parse(data: bytes) -> bytes:
     except DecodeError:
         raise _status.undecodable() from None
     said = response.status
+    if has_group(response) or has_group(said):
+        raise _status.undecodable()
     if said.code != 0:
         raise Failure(said.code, said.reason, said.message)
     return response.body

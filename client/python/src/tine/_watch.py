@@ -31,6 +31,7 @@ from typing import Optional, Union
 from google.protobuf.message import DecodeError
 
 from tine._call import Exchange, Metadata, Settings, backoff_s, method_of
+from tine._envelope import has_group
 from tine._status import DEADLINE_EXCEEDED, OUT_OF_RANGE, UNAVAILABLE, Failure, undecodable
 from tine.v1.records_pb2 import Event
 from tine.v1.store_pb2 import (
@@ -99,7 +100,8 @@ def message_read(message: bytes) -> Optional[tuple[str, Event]]:
     if not zero:
         return None
     try:
-        return topic.decode(), Event.FromString(data)
+        event = Event.FromString(data)
+        return None if has_group(event) else (topic.decode(), event)
     except (DecodeError, UnicodeDecodeError):
         return None
 
