@@ -165,9 +165,7 @@ func (c *conn) call(ctx context.Context, f *frame) (*slot, error) {
 	if s.state == slotAnswered {
 		return s, nil
 	}
-	sent, why := s.sent, c.why
-	c.release(s)
-	return nil, &brokenError{sent: sent, why: why}
+	return nil, c.releaseBroken(s)
 }
 
 // brokenError says that the connection broke under a call. Unsent, nothing of it left this process.
@@ -264,6 +262,16 @@ func (c *conn) release(s *slot) {
 	c.mutex.Lock()
 	c.freeSlot(s)
 	c.mutex.Unlock()
+}
+
+// releaseBroken gives back the slot of a call under which the connection broke. How far it came is
+// read with the mutex: who reads may have found the break, and who writes be about to.
+func (c *conn) releaseBroken(s *slot) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	err := &brokenError{sent: s.sent, why: c.why}
+	c.freeSlot(s)
+	return err
 }
 
 func (c *conn) freeSlot(s *slot) {
