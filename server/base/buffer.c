@@ -32,7 +32,7 @@ Error buffer_reset(Buffer *buffer, size_t gap)
     return ERROR_NONE;
 }
 
-Error buffer_reserve(Buffer *buffer, size_t size, uint8_t **out_bytes)
+Error buffer_reserve_more(Buffer *buffer, size_t size, uint8_t **out_bytes)
 {
     if (size > PTRDIFF_MAX - buffer->end) return ERROR_OUT_OF_MEMORY;
     Error error = buffer_fit(buffer, buffer->end + size);

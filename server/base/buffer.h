@@ -23,7 +23,16 @@ MUST_USE Error buffer_reset(Buffer *buffer, size_t gap);
 
 // Makes room for `size` more bytes. `out_bytes` may be written up to there; buffer_grow takes them
 // into the buffer. Pointers into the buffer are gone after it.
-MUST_USE Error buffer_reserve(Buffer *buffer, size_t size, uint8_t **out_bytes);
+MUST_USE Error buffer_reserve_more(Buffer *buffer, size_t size, uint8_t **out_bytes);
+MUST_USE static inline Error buffer_reserve(Buffer *buffer, size_t size, uint8_t **out_bytes)
+{
+    if (!buffer->bytes || size > buffer->capacity - buffer->end) {
+        return buffer_reserve_more(buffer, size, out_bytes);
+    }
+    *out_bytes = buffer->bytes + buffer->end;
+    return ERROR_NONE;
+}
+
 static inline void buffer_grow(Buffer *buffer, size_t size)
 {
     buffer->end += size;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -19,12 +20,12 @@ static const Ulid ULID_MAX = {
 
 static inline int ulid_compare(Ulid a, Ulid b)
 {
-    return memcmp(a.bytes, b.bytes, ULID_BYTES);
+    return bytes_compare_16(a.bytes, b.bytes);
 }
 
 static inline bool ulid_equal(Ulid a, Ulid b)
 {
-    return ulid_compare(a, b) == 0;
+    return memcmp(a.bytes, b.bytes, ULID_BYTES) == 0;
 }
 
 static inline bool ulid_is_zero(Ulid id)

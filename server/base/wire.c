@@ -102,17 +102,6 @@ bool wire_find(Slice message, uint32_t number, WireField *out_field)
     return true;
 }
 
-size_t wire_put_varint(uint8_t *out, uint64_t value)
-{
-    size_t size = 0;
-    while (value >= 0x80) {
-        out[size++] = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    out[size++] = (uint8_t)value;
-    return size;
-}
-
 size_t wire_put_tag(uint8_t *out, uint32_t number, WireType type)
 {
     assert(number > 0 && number <= WIRE_NUMBER_MAX);
@@ -131,21 +120,6 @@ size_t wire_put_bytes_field(uint8_t *out, uint32_t number, Slice bytes)
     size += wire_put_varint(out + size, bytes.size);
     if (bytes.size > 0) memcpy(out + size, bytes.bytes, bytes.size);
     return size + bytes.size;
-}
-
-size_t wire_varint_size(uint64_t value)
-{
-    size_t size = 1;
-    while (value >= 0x80) {
-        value >>= 7;
-        size++;
-    }
-    return size;
-}
-
-size_t wire_bytes_field_size(uint32_t number, size_t content_size)
-{
-    return wire_varint_size((uint64_t)number << 3) + wire_varint_size(content_size) + content_size;
 }
 
 Error wire_append_header(Buffer *buffer, uint32_t number, size_t content_size)

@@ -33,13 +33,32 @@ bool wire_next(Slice *rest, WireField *out_field);
 bool wire_find(Slice message, uint32_t number, WireField *out_field);
 
 // Varints and tags into memory that has room; they return the bytes written.
-size_t wire_put_varint(uint8_t *out, uint64_t value);
+static inline size_t wire_put_varint(uint8_t *out, uint64_t value)
+{
+    size_t size = 0;
+    while (value >= 0x80) {
+        out[size++] = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    out[size++] = (uint8_t)value;
+    return size;
+}
+
 size_t wire_put_tag(uint8_t *out, uint32_t number, WireType type);
 size_t wire_put_varint_field(uint8_t *out, uint32_t number, uint64_t value); // also when it is 0
 size_t wire_put_bytes_field(uint8_t *out, uint32_t number, Slice bytes);
-size_t wire_varint_size(uint64_t value);
+
+// Seven bits a byte, one byte at least.
+static inline size_t wire_varint_size(uint64_t value)
+{
+    return (size_t)(70 - __builtin_clzll(value | 1)) / 7;
+}
+
 // Size of a bytes field: tag, length and content.
-size_t wire_bytes_field_size(uint32_t number, size_t content_size);
+static inline size_t wire_bytes_field_size(uint32_t number, size_t content_size)
+{
+    return wire_varint_size((uint64_t)number << 3) + wire_varint_size(content_size) + content_size;
+}
 
 // Appends tag and length of a bytes field whose content the caller appends next.
 MUST_USE Error wire_append_header(Buffer *buffer, uint32_t number, size_t content_size);

@@ -49,8 +49,8 @@ static bool is_panicked(Kv *kv);
 static Error step_cursor(KvCursor *cursor, MDB_cursor_op movement, bool *out_found, KvRow *out_row);
 static Error move_after(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row);
 static Error move_before(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row);
-static Error arrive(KvCursor *cursor, int code, const EngineRow *row, bool *out_found,
-                    KvRow *out_row);
+static inline Error arrive(KvCursor *cursor, int code, const EngineRow *row, bool *out_found,
+                           KvRow *out_row);
 static void remember_place(KvCursor *cursor, Slice key);
 
 static _Thread_local char this_thread; // its address tells threads apart
@@ -452,8 +452,8 @@ static Error move_before(KvCursor *cursor, Slice key, bool *out_found, KvRow *ou
     return arrive(cursor, code, &row, out_found, out_row);
 }
 
-static Error arrive(KvCursor *cursor, int code, const EngineRow *row, bool *out_found,
-                    KvRow *out_row)
+static inline Error arrive(KvCursor *cursor, int code, const EngineRow *row, bool *out_found,
+                           KvRow *out_row)
 {
     if (code && code != MDB_NOTFOUND) return fail_txn(cursor->txn, kv_error_of(code));
     cursor->is_lost = code == MDB_NOTFOUND;

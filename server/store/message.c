@@ -7,8 +7,6 @@
 #include "store/purge.h"
 #include "store/record.h"
 
-enum { FLAG_DELETED = 1, FLAG_PURGED = 2, FLAG_CALL_ID = 4, FLAG_END = 8, FLAG_STATUS_SHIFT = 4 };
-
 // Fields of Part and Text by number.
 enum { PART_FIELD_NUMBER_TEXT = 10, TEXT_FIELD_NUMBER_TEXT = 1 };
 
@@ -17,24 +15,17 @@ Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
     if (first_chunk.size < MESSAGE_HEAD_BYTES) {
         return error_say(txn->detail, ERROR_CORRUPT, "a message is shorter than its head");
     }
-    const uint8_t *bytes = first_chunk.bytes;
-    out->is_deleted = bytes[0] & FLAG_DELETED;
-    out->is_purged = bytes[0] & FLAG_PURGED;
-    out->has_call_id = bytes[0] & FLAG_CALL_ID;
-    out->has_end = bytes[0] & FLAG_END;
-    out->status = (MessageStatus)(bytes[0] >> FLAG_STATUS_SHIFT);
-    out->kind = (MessageKind)bytes[1];
-    out->role = (Role)bytes[2];
-    out->bytes =
-        (uint32_t)bytes[4] << 24 | (uint32_t)bytes[5] << 16 | (uint32_t)bytes[6] << 8 | bytes[7];
+    message_head_unpack(first_chunk.bytes, out);
     return ERROR_NONE;
 }
 
 void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES])
 {
-    out[0] = (uint8_t)((head->is_deleted ? FLAG_DELETED : 0) | (head->is_purged ? FLAG_PURGED : 0) |
-                       (head->has_call_id ? FLAG_CALL_ID : 0) | (head->has_end ? FLAG_END : 0) |
-                       (int)head->status << FLAG_STATUS_SHIFT);
+    out[0] = (uint8_t)((head->is_deleted ? MESSAGE_FLAG_DELETED : 0) |
+                       (head->is_purged ? MESSAGE_FLAG_PURGED : 0) |
+                       (head->has_call_id ? MESSAGE_FLAG_CALL_ID : 0) |
+                       (head->has_end ? MESSAGE_FLAG_END : 0) |
+                       (int)head->status << MESSAGE_FLAG_STATUS_SHIFT);
     out[1] = (uint8_t)head->kind;
     out[2] = (uint8_t)head->role;
     out[3] = 0;

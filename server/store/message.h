@@ -49,14 +49,33 @@ typedef struct MessageHead {
     bool is_deleted;
     bool is_purged;
     bool has_call_id; // its call_id has the form of an id of ours
-    bool has_end; // it was sealed: what ended it stands behind its parts
+    bool has_end;     // it was sealed: what ended it stands behind its parts
     MessageStatus status;
     MessageKind kind;
     Role role;
     uint32_t bytes; // of the Message, all chunks together
 } MessageHead;
 
+enum {
+    MESSAGE_FLAG_DELETED = 1,
+    MESSAGE_FLAG_PURGED = 2,
+    MESSAGE_FLAG_CALL_ID = 4,
+    MESSAGE_FLAG_END = 8,
+    MESSAGE_FLAG_STATUS_SHIFT = 4,
+};
+
 MUST_USE Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out);
+static inline void message_head_unpack(const uint8_t bytes[MESSAGE_HEAD_BYTES], MessageHead *out)
+{
+    out->is_deleted = bytes[0] & MESSAGE_FLAG_DELETED;
+    out->is_purged = bytes[0] & MESSAGE_FLAG_PURGED;
+    out->has_call_id = bytes[0] & MESSAGE_FLAG_CALL_ID;
+    out->has_end = bytes[0] & MESSAGE_FLAG_END;
+    out->status = (MessageStatus)(bytes[0] >> MESSAGE_FLAG_STATUS_SHIFT);
+    out->kind = (MessageKind)bytes[1];
+    out->role = (Role)bytes[2];
+    out->bytes = (uint32_t)bytes_get_u64(bytes); // the lower half
+}
 void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES]);
 
 // The session that owns a message. ERROR_MESSAGE_NOT_FOUND, also while its session is being purged.

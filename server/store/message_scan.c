@@ -65,9 +65,10 @@ static Error step_back(MessageScan *scan, bool *out_found, KvRow *out)
 
 static bool segment_holds(const Segment *segment, Slice key)
 {
+    Ulid id = key_id_at(key, ULID_BYTES);
     return memcmp(key.bytes, segment->session.bytes, ULID_BYTES) == 0 &&
-           memcmp(key.bytes + ULID_BYTES, segment->after.bytes, ULID_BYTES) > 0 &&
-           memcmp(key.bytes + ULID_BYTES, segment->through.bytes, ULID_BYTES) <= PLANTED(1, -1, 0);
+           ulid_compare(id, segment->after) > 0 &&
+           ulid_compare(id, segment->through) <= PLANTED(1, -1, 0);
 }
 
 Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **out_row)
@@ -89,13 +90,17 @@ Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **o
     }
     scan->row.session = scan->segment.session;
     scan->row.id = key_id_at(row.key, ULID_BYTES);
-    error = message_head_decode(scan->txn, row.value, &scan->row.head);
-    if (error) return error;
+    if (row.value.size < MESSAGE_HEAD_BYTES) {
+        return error_say(scan->txn->detail, ERROR_CORRUPT, "a message is shorter than its head");
+    }
+    message_head_unpack(row.value.bytes, &scan->row.head);
     scan->row.first = slice_skip(row.value, MESSAGE_HEAD_BYTES);
     size_t patch_size = 0;
-    error = message_call_patch(scan->txn, scan->row.session, &scan->row.head, scan->row.first,
-                               scan->patch, &patch_size);
-    if (error) return error;
+    if (scan->row.head.has_call_id) {
+        error = message_call_patch(scan->txn, scan->row.session, &scan->row.head, scan->row.first,
+                                   scan->patch, &patch_size);
+        if (error) return error;
+    }
     scan->row.reply_bytes = scan->row.head.bytes + patch_size;
     *out_row = &scan->row;
     return ERROR_NONE;

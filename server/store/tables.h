@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "base/ulid.h"
 #include "kv/kv.h"
@@ -95,20 +96,6 @@ static inline void key_add_u16(Key *key, uint16_t value)
 {
     key_add_u8(key, (uint8_t)(value >> 8));
     key_add_u8(key, (uint8_t)value);
-}
-
-static inline void bytes_put_u64(uint8_t out[8], uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        out[i] = (uint8_t)(value >> (56 - 8 * i));
-}
-
-static inline uint64_t bytes_get_u64(const uint8_t bytes[8])
-{
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++)
-        value = value << 8 | bytes[i];
-    return value;
 }
 
 static inline void key_add_u64(Key *key, uint64_t value)

@@ -85,6 +85,21 @@ TEST(ulid_order_of_bytes_is_order_of_text)
     }
 }
 
+TEST(ulid_order_is_that_of_the_first_byte_that_differs)
+{
+    for (size_t i = 0; i < ULID_BYTES; i++) {
+        Ulid less = {{0}}, more = {{0}};
+        memset(less.bytes + i, 0xFF, ULID_BYTES - i);
+        less.bytes[i] = 0x7F;
+        more.bytes[i] = 0x80;
+        CHECK(ulid_compare(less, more) < 0);
+        CHECK(ulid_compare(more, less) > 0);
+        CHECK(!ulid_equal(less, more));
+        CHECK_EQ(ulid_compare(less, less), 0);
+        CHECK(ulid_equal(more, more));
+    }
+}
+
 TEST(ulid_parse_takes_exactly_the_32_digits_at_every_place)
 {
     for (size_t place = 0; place < ULID_TEXT_BYTES; place++) {
