@@ -289,6 +289,7 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Do
     read->request = call->request;
     read->submitted_ns = clock_monotonic_ns();
     read->reply = *call->response; // filled in place: the page is copied once
+    read->keeps_reply = true;
     Lending lending = {.lender = call->lender};
     MessageSink sink = {lend, &lending};
     if (call->lender) read->sink = &sink;

@@ -37,6 +37,7 @@ static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
     call_reset(&engine_call);
     engine_call.request = call->request;
     engine_call.reply = *call->response; // its memory is used again
+    engine_call.keeps_reply = true;
     engine_run(local->engine, &engine_call);
     *call->response = engine_call.reply; // handed over
     engine_call.reply = (Buffer){.bytes = NULL};

@@ -21,6 +21,11 @@ void buffer_free(Buffer *buffer)
 Error buffer_reset(Buffer *buffer, size_t gap)
 {
     if (buffer->capacity > BUFFER_KEEP_BYTES_MAX) buffer_free(buffer);
+    return buffer_empty(buffer, gap);
+}
+
+Error buffer_empty(Buffer *buffer, size_t gap)
+{
     buffer->start = 0;
     buffer->end = 0;
 

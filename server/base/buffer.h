@@ -21,6 +21,9 @@ void buffer_free(Buffer *buffer);
 // BUFFER_KEEP_BYTES_MAX. ERROR_OUT_OF_MEMORY.
 MUST_USE Error buffer_reset(Buffer *buffer, size_t gap);
 
+// The same, but keeps all of its memory: for one whose owner frees it himself.
+MUST_USE Error buffer_empty(Buffer *buffer, size_t gap);
+
 // Makes room for `size` more bytes. `out_bytes` may be written up to there; buffer_grow takes them
 // into the buffer. Pointers into the buffer are gone after it.
 MUST_USE Error buffer_reserve_more(Buffer *buffer, size_t size, uint8_t **out_bytes);

@@ -22,7 +22,8 @@ struct Call {
     void *context;
     Slice token_wanted; // what the request must carry as its token; empty: anything will do
 
-    Buffer reply; // the encoded Response; owned
+    Buffer reply;     // the encoded Response; owned
+    bool keeps_reply; // its memory is the client's, to be kept however large it has become
 
     Engine *engine;
     const Method *method;

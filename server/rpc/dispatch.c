@@ -150,10 +150,17 @@ Error dispatch_decode(Call *call, size_t decode_budget_bytes)
     return call->method->check(call, call->message);
 }
 
+// A page of megabytes into memory that was given back would be faulted in, page by page, each time.
+static Error reply_empty(Call *call)
+{
+    return call->keeps_reply ? buffer_empty(&call->reply, REPLY_GAP)
+                             : buffer_reset(&call->reply, REPLY_GAP);
+}
+
 Error dispatch_run(Call *call, Txn *txn)
 {
     const ProtobufCMessageDescriptor *descriptor = call->method->response;
-    Error error = buffer_reset(&call->reply, REPLY_GAP);
+    Error error = reply_empty(call);
     if (error) return error;
     ProtobufCMessage *response = arena_alloc(&call->arena, descriptor->sizeof_message);
     if (!response) return arena_error(&call->arena);
@@ -189,7 +196,7 @@ static void finish_failed(Call *call, Error error)
     size_t size = wire_put_varint_field(status, STATUS_FIELD_CODE, (uint64_t)error_status(error));
     size += wire_put_bytes_field(status + size, STATUS_FIELD_MESSAGE, slice_of(message));
     size += wire_put_bytes_field(status + size, STATUS_FIELD_REASON, slice_of(error_reason(error)));
-    Error failed = buffer_reset(&call->reply, REPLY_GAP);
+    Error failed = reply_empty(call);
     if (!failed) {
         failed = wire_append_bytes(&call->reply, RESPONSE_FIELD_STATUS, slice(status, size));
     }

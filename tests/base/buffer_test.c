@@ -79,6 +79,20 @@ TEST(buffer_reset_keeps_memory_at_the_limit_and_frees_it_past_it)
     CHECK(buffer.capacity <= 4096);
 }
 
+TEST(buffer_empty_keeps_memory_past_the_limit)
+{
+    CLEANUP(buffer_free) Buffer buffer = {0};
+    uint8_t *room;
+    CHECK_EQ(buffer_reserve(&buffer, BUFFER_KEEP_BYTES_MAX + 1, &room), ERROR_NONE);
+    buffer_grow(&buffer, BUFFER_KEEP_BYTES_MAX + 1);
+    uint8_t *before = buffer.bytes;
+    CHECK_EQ(buffer_empty(&buffer, 64), ERROR_NONE);
+    CHECK(buffer.bytes == before);
+    CHECK(buffer.capacity > BUFFER_KEEP_BYTES_MAX);
+    CHECK_EQ(buffer_size(&buffer), 0);
+    CHECK_EQ(buffer.start, 64);
+}
+
 TEST(buffer_grows_by_doubling_from_4096)
 {
     CLEANUP(buffer_free) Buffer buffer = {0};

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "channel_direct.h"
 #include "client.h"
 #include "direct_store.h"
@@ -248,6 +249,35 @@ TEST(a_file_that_was_replaced_is_read_no_more)
     CHECK_EQ(stats.fallbacks[TINE_FALLBACK_NOT_OFFERED], 1);
     CHECK_EQ(stats.direct_reads, 1);
     CHECK(!stats.is_direct);
+}
+
+TEST(memory_that_a_long_page_took_is_used_again)
+{
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_direct(&tined);
+    Id session = session_new(tine);
+    char *large = malloc(LARGE_BYTES + 1);
+    memset(large, 'x', LARGE_BYTES);
+    large[LARGE_BYTES] = '\0';
+    for (size_t bytes = 0; bytes <= BUFFER_KEEP_BYTES_MAX; bytes += LARGE_BYTES)
+        append_text(tine, session.text, large);
+    free(large);
+    Tine__V1__MessagesForSessionRequest request = TINE__V1__MESSAGES_FOR_SESSION_REQUEST__INIT;
+    request.session_id = session.text;
+    request.page_bytes = PAGE_BYTES_MAX;
+    TineBytes page = {.bytes = NULL};
+    void *memory = NULL;
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(tine_call_bytes(tine, NULL, "/tine.v1.StoreService/MessagesForSession",
+                                 &request.base, &page),
+                 0);
+        CHECK(page.size > BUFFER_KEEP_BYTES_MAX);
+        if (i > 0) CHECK(page.memory == memory);
+        memory = page.memory;
+    }
+    tine_bytes_free(&page);
+    CHECK_EQ(stats_of(tine).direct_reads, 3);
 }
 
 TEST(a_server_that_was_restarted_on_another_file_is_found_again)
