@@ -146,7 +146,7 @@ static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectSto
         return false;
     }
     *out_store = store;
-    if (direct_store_is_current(store)) return true;
+    if (direct_store_is_current(store, looks)) return true;
     *out_doubt = (Doubt){TINE_FALLBACK_REPLACED, "the store's file was replaced"};
     store_drop(direct, store, out_doubt);
     return false;

@@ -1,11 +1,15 @@
 // Mapped stores.
 //
-// The tricky part is to notice, at the price of one system call, that a file was replaced. Whatever
-// gives a name to another file changes the directory's time. So as long as that stays as it was,
-// and it is old enough that a change right after the last look would show, nothing was replaced.
+// The tricky part is to notice, at the price of one cheap system call, that a file was replaced.
+// Whatever gives a name to another file changes the directory's times, and whatever gives the
+// directory another name changes its ctime (it is an inode as well). So the directory is held open
+// and asked for its ctime, which nobody can set back: as long as that stays as it was, and is old
+// enough that a change right after the last look would show, nothing was replaced. Only a name
+// further up does not show in it; so now and then the whole path is looked up all the same.
 
 #include "direct_store.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,11 +24,15 @@
 
 enum { PLACE_BYTES_MAX = PATH_BYTES_MAX + 16 };
 
-static const int64_t SETTLED_NS = 1000000000; // far more than a file system's clock ticks
+// Far more than a tick of the clock by which a file system sets its times: one of the kernel's, 10
+// ms at most, or up to two seconds where times are without a fraction.
+static const int64_t SETTLED_NS = 100000000;
+static const int64_t SETTLED_SECONDS_NS = 3000000000;
 
 struct DirectStore {
     Store *store; // owned
     char directory[PATH_BYTES_MAX];
+    int directory_file; // owned; only to be asked about
     KvFiles files;
     ino_t directory_inode;
     unsigned generation;
@@ -136,12 +144,13 @@ static bool verify(DirectStore *store, const DirectPlace *place, Doubt *doubt)
 {
     kv_files(store_kv(store->store), &store->files);
     struct stat status;
+    store->directory_file = open(store->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     bool is_same = store->files.data == place->said->data_inode &&
                    store->files.lock == place->said->lock_inode &&
                    store->files.device == place->said->device &&
-                   stat(store->directory, &status) == 0;
+                   fstat(store->directory_file, &status) == 0;
     if (is_same) store->directory_inode = status.st_ino;
-    if (is_same && direct_store_is_current(store) &&
+    if (is_same && direct_store_is_current(store, /* looks= */ true) &&
         strcmp(store_instance_id(store->store), place->instance_id) == 0) {
         return true;
     }
@@ -149,11 +158,19 @@ static bool verify(DirectStore *store, const DirectPlace *place, Doubt *doubt)
                      store->directory);
 }
 
+static void direct_store_free(DirectStore *store)
+{
+    if (store->directory_file >= 0) close(store->directory_file);
+    store_close(store->store);
+    free(store);
+}
+
 static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *doubt)
 {
     DirectStore *store = calloc(1, sizeof(DirectStore));
     if (!store) return doubt_say(doubt, TINE_FALLBACK_STORE_ERROR, "there is no memory");
     snprintf(store->directory, sizeof(store->directory), "%s", place->said->directory);
+    store->directory_file = -1;
     store->generation = process_generation();
     atomic_init(&store->references, 1);
     StoreOptions options = {
@@ -174,8 +191,7 @@ static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *
         is_good = verify(store, place, doubt);
     }
     if (!is_good) {
-        store_close(store->store);
-        free(store);
+        direct_store_free(store);
         return false;
     }
     store->next = registry;
@@ -204,8 +220,7 @@ void direct_store_release(DirectStore *store)
         while (*link != store)
             link = &(*link)->next;
         *link = store->next;
-        store_close(store->store);
-        free(store);
+        direct_store_free(store);
     }
     pthread_mutex_unlock(&registry_mutex);
 }
@@ -219,23 +234,39 @@ static bool file_is(const DirectStore *store, const char *name, uint64_t inode)
            status.st_dev == store->files.device;
 }
 
-bool direct_store_is_current(DirectStore *store)
+static int64_t ns_of(const struct timespec *time)
+{
+    return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+}
+
+static bool is_directory(const DirectStore *store, const struct stat *status)
+{
+    return status->st_ino == store->directory_inode && status->st_dev == store->files.device;
+}
+
+// How old a time must be that a change from now on gets another.
+static int64_t settled_after_ns(const struct timespec *time)
+{
+    return time->tv_nsec != 0 ? SETTLED_NS : SETTLED_SECONDS_NS;
+}
+
+bool direct_store_is_current(DirectStore *store, bool looks)
 {
     struct stat status;
-    if (stat(store->directory, &status) != 0 || status.st_ino != store->directory_inode ||
-        status.st_dev != store->files.device) {
-        return false;
-    }
-    int64_t changed_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
-    if (changed_ns == atomic_load_explicit(&store->settled_ns, memory_order_relaxed)) return true;
+    if (fstat(store->directory_file, &status) != 0 || !is_directory(store, &status)) return false;
+    struct timespec changed = status.st_ctim;
+    int64_t changed_ns = ns_of(&changed);
+    int64_t settled_ns = atomic_load_explicit(&store->settled_ns, memory_order_relaxed);
+    if (changed_ns == settled_ns && !looks) return true;
+
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    if (!file_is(store, "data.mdb", store->files.data) ||
+    if (stat(store->directory, &status) != 0 || !is_directory(store, &status) ||
+        !file_is(store, "data.mdb", store->files.data) ||
         !file_is(store, "lock.mdb", store->files.lock)) {
         return false;
     }
-    int64_t now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-    if (now_ns - changed_ns > SETTLED_NS) {
+    if (ns_of(&now) - changed_ns > settled_after_ns(&changed)) {
         atomic_store_explicit(&store->settled_ns, changed_ns, memory_order_relaxed);
     }
     return true;

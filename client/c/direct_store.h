@@ -31,8 +31,9 @@ void direct_store_reference(DirectStore *store);
 // Gives a reference back; with the last one the map goes. In a child of fork it is left alone.
 void direct_store_release(DirectStore *store);
 
-// Whether the files that were opened still have their names: one stat of the directory, mostly.
-bool direct_store_is_current(DirectStore *store);
+// Whether the files that were opened still have their names: one fstat of their directory, mostly.
+// The names above it are looked at with `looks` only.
+bool direct_store_is_current(DirectStore *store, bool looks);
 
 // Nobody gets it any more: it must be opened anew once its readers are gone.
 void direct_store_retire(DirectStore *store);

@@ -251,6 +251,26 @@ TEST(a_file_that_was_replaced_is_read_no_more)
     CHECK(!stats.is_direct);
 }
 
+TEST(a_directory_that_was_moved_is_read_no_more)
+{
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_direct(&tined);
+    Id session = session_new(tine);
+    CHECK_EQ(message_count(tine, session.text), 0);
+    char elsewhere[sizeof(tined.data) + 8];
+    snprintf(elsewhere, sizeof(elsewhere), "%s.moved", tined.data);
+    CHECK_EQ(rename(tined.data, elsewhere), 0);
+    CHECK_EQ(mkdir(tined.data, 0700), 0);
+    append_text(tine, session.text, "m"); // the server goes on with the file that it has
+    CHECK_EQ(message_count(tine, session.text), 1);
+    TineClientStats stats = stats_of(tine);
+    CHECK_EQ(stats.fallbacks[TINE_FALLBACK_REPLACED], 1);
+    CHECK_EQ(stats.direct_reads, 1);
+    CHECK_EQ(rmdir(tined.data), 0);
+    CHECK_EQ(rename(elsewhere, tined.data), 0);
+}
+
 TEST(memory_that_a_long_page_took_is_used_again)
 {
     CLEANUP(tined_end) Tined tined = {.pid = 0};
