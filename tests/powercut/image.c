@@ -209,8 +209,9 @@ void disk_advance(Disk *disk, size_t cut)
 // How an image loses what was not flushed.
 typedef struct Loss {
     Random *random;
-    unsigned kept_of_8; // of the pages
+    unsigned kept_of_8; // of the pages, and of the changes of a directory
     bool is_torn;
+    bool is_ordered; // the changes of a directory reach the disk in their order
 } Loss;
 
 // How many of its `count` contents a page got beyond the flushed one.
@@ -287,14 +288,24 @@ static void write_file(const Disk *disk, const Loss *loss, const Node *node, con
     close(file);
 }
 
+// A journal keeps the order of a directory's changes; POSIX has each of them reach the disk or not,
+// whatever became of the others. A rename within the directory is one change.
+static void apply_names(const Disk *disk, const Loss *loss, Node *node)
+{
+    size_t kept = loss->is_ordered ? pick(loss, node->name_count) : node->name_count;
+    for (size_t i = 0; i < kept; i++) {
+        if (loss->is_ordered || random_below(loss->random, 8) < loss->kept_of_8) {
+            rename_by(disk, node, node->names[i]);
+        }
+    }
+}
+
 static void write_directory(const Disk *disk, const Loss *loss, int index, const char *path)
 {
     Node *node = malloc(sizeof(Node));
     CHECK(node != NULL);
     *node = disk->nodes[index];
-    size_t kept = pick(loss, node->name_count);
-    for (size_t i = 0; i < kept; i++)
-        rename_by(disk, node, node->names[i]);
+    apply_names(disk, loss, node);
     CHECK(mkdir(path, 0700) == 0 || errno == EEXIST);
     for (size_t i = 0; i < node->entry_count; i++) {
         char below[IMAGE_PATH_BYTES];
@@ -330,6 +341,7 @@ void disk_write_image(const Disk *disk, Random *random, const char *path)
         .random = random,
         .kept_of_8 = (unsigned)random_below(random, 9),
         .is_torn = random_below(random, 2),
+        .is_ordered = random_below(random, 2),
     };
     empty(path);
     write_directory(disk, &loss, 0, path);

@@ -1,6 +1,6 @@
 // The disk after a cut: what was flushed, and of each page that was not, any of the contents that
-// it had since, torn at 512 bytes or not; of each directory, any first part of its unflushed
-// changes.
+// it had since, torn at 512 bytes or not; of each directory, any of its unflushed changes, or any
+// first part of them.
 
 #pragma once
 

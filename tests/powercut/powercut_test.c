@@ -210,6 +210,22 @@ TEST(a_side_file_that_is_not_flushed_is_found_out)
     day_free(day);
 }
 
+TEST(directories_that_are_not_flushed_are_found_out)
+{
+    Day *day = day_run(DAY_SYNC, test_seed(), WRITES_PER_DAY);
+    size_t first = first_cut(day), left_out = 0;
+    for (size_t i = first; i < day->recording.count; i++) {
+        Record *record = &day->recording.records[i];
+        if (record->kind != RECORD_FLUSH_END || !day->recording.is_directory[record->node])
+            continue;
+        record->node = RECORD_NO_NODE;
+        left_out++;
+    }
+    CHECK(left_out > 0);
+    expect_found(day, &day->recording);
+    day_free(day);
+}
+
 // data.mdb's flush, which comes before the slot's, is moved behind it.
 TEST(two_flushes_in_the_wrong_order_are_found_out)
 {
