@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -52,6 +53,16 @@ void server_open(Server *server, const ServerOptions *options)
     Error error = transport_start(&transport_options, &detail, &server->transport);
     if (error) printf("%s\n", detail.text);
     CHECK_EQ(error, ERROR_NONE);
+}
+
+uint16_t server_open_tcp(Server *server, const char *token)
+{
+    // Below the ephemeral range; each process of the tests has its own.
+    char url[64];
+    uint16_t port = (uint16_t)(20000 + getpid() % 10000);
+    snprintf(url, sizeof(url), "tcp://127.0.0.1:%u", port);
+    server_open(server, &(ServerOptions){.tcp_url = url, .tcp_token = token});
+    return port;
 }
 
 void server_close(Server *server)
@@ -188,8 +199,8 @@ uint64_t session_message_count(Sp sp, const char *session)
     CHECK_EQ(reply_code(reply), 0);
     WireField body;
     CHECK(wire_find(reply, 15, &body));
-    GetSessionResponse *response = tine__v1__get_session_response__unpack(
-        NULL, body.bytes.size, body.bytes.bytes);
+    GetSessionResponse *response =
+        tine__v1__get_session_response__unpack(NULL, body.bytes.size, body.bytes.bytes);
     CHECK(response != NULL);
     uint64_t count = response->session->message_count;
     engine_free(response);
@@ -216,14 +227,16 @@ size_t descriptor_count(void)
     DIR *directory = opendir("/proc/self/fd");
     CHECK(directory != NULL);
     size_t count = 0;
-    while (readdir(directory)) count++;
+    while (readdir(directory))
+        count++;
     closedir(directory);
     return count;
 }
 
 void wait_for_descriptors(size_t count)
 {
-    while (descriptor_count() > count) sched_yield();
+    while (descriptor_count() > count)
+        sched_yield();
 }
 
 // A line of /proc/PID/status, in bytes.

@@ -36,6 +36,8 @@ typedef struct Server {
 } Server;
 
 void server_open(Server *server, const ServerOptions *options); // NULL: the usual
+// The same, and on tcp with this token. Returns the port.
+uint16_t server_open_tcp(Server *server, const char *token);
 void server_close(Server *server);
 
 // Encoded requests, to be freed with request_free.

@@ -3,6 +3,7 @@
 #include "sp.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -44,6 +45,8 @@ Sp sp_connect_tcp(uint16_t port)
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     CHECK_EQ(connect(sp.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    int is_set = 1; // a frame is written in parts, each of which would wait for the one before
+    CHECK_EQ(setsockopt(sp.fd, IPPROTO_TCP, TCP_NODELAY, &is_set, sizeof(is_set)), 0);
     return sp;
 }
 
@@ -178,13 +181,13 @@ void sp_free(Slice *payload)
 
 bool sp_is_closed(Sp sp)
 {
-    struct pollfd wanted = {.fd = sp.fd, .events = 0};
+    struct pollfd wanted = {.fd = sp.fd, .events = POLLRDHUP};
     return poll(&wanted, 1, 0) == 1;
 }
 
 void sp_wait_closed(Sp sp)
 {
-    struct pollfd wanted = {.fd = sp.fd, .events = 0}; // POLLHUP and POLLERR come unasked
+    struct pollfd wanted = {.fd = sp.fd, .events = POLLRDHUP}; // POLLHUP and POLLERR come unasked
     while (poll(&wanted, 1, -1) != 1)
         continue;
 }

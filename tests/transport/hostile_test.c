@@ -1,85 +1,10 @@
-// Peers that break off, break the rules, or never read: none of them harms a client that behaves,
-// and nothing is left of them: no connection, no descriptor, no memory.
+// Hostile peers on the Unix socket: none of them harms a client that behaves, and nothing is left
+// of them.
 
-#include <malloc.h>
-#include <poll.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/limits.h"
-#include "base/random.h"
-#include "server.h"
-
-enum {
-    SMALL_TEXT_BYTES = 100,
-    LARGE_TEXT_BYTES = 300 * 1024,
-    SERVED_EVERY = 10, // hostile peers between two calls of the good client
-    MEMORY_SLACK_BYTES = 8 * 1024 * 1024,
-};
-
-// A server, a client that behaves and stays connected, and what is in use then.
-typedef struct Scene {
-    Server server;
-    Sp good;
-    size_t descriptors, memory_bytes;
-    IdText session, small, large; // messages
-} Scene;
-
-// Memory of this process without files, as the kernel counts it, when all that can be is given
-// back.
-static size_t memory_in_use(Scene *scene)
-{
-    transport_trim(scene->server.transport);
-    malloc_trim(0);
-    return process_anonymous_bytes(getpid());
-}
-
-static void wait_for_memory(Scene *scene)
-{
-    if (IS_SANITIZED) return; // a sanitizer keeps what is freed
-    while (memory_in_use(scene) > scene->memory_bytes + MEMORY_SLACK_BYTES)
-        sched_yield();
-}
-
-static void scene_open(Scene *scene)
-{
-    server_open(&scene->server, NULL);
-    engine_new_session(scene->server.engine, NULL, scene->session);
-    char *text = malloc(LARGE_TEXT_BYTES + 1);
-    CHECK(text != NULL);
-    memset(text, 'x', LARGE_TEXT_BYTES);
-    text[LARGE_TEXT_BYTES] = '\0';
-    engine_append_text(scene->server.engine, scene->session, text, scene->large);
-    text[SMALL_TEXT_BYTES] = '\0';
-    engine_append_text(scene->server.engine, scene->session, text, scene->small);
-    free(text);
-    scene->good = sp_open(scene->server.path);
-    check_served(scene->good);
-    scene->descriptors = descriptor_count();
-    scene->memory_bytes = memory_in_use(scene);
-}
-
-static void scene_serve(Scene *scene, size_t turn)
-{
-    if (turn % SERVED_EVERY == 0) check_served(scene->good);
-}
-
-// Nothing is left of the hostile ones, and the server serves old clients and new ones.
-static void scene_close(Scene *scene)
-{
-    wait_for_descriptors(scene->descriptors);
-    wait_for_clients(&scene->server, 1);
-    wait_for_memory(scene);
-    check_served(scene->good);
-    Sp late = sp_open(scene->server.path);
-    check_served(late);
-    sp_close(&late);
-    sp_close(&scene->good);
-    server_close(&scene->server);
-}
+#include "hostile_peers.h"
 
 static uint64_t replies_of(Scene *scene, size_t method)
 {
@@ -92,46 +17,21 @@ TEST(peers_that_connect_and_hang_up)
 {
     CLEANUP(scene_close) Scene scene;
     scene_open(&scene);
-    size_t count = test_scaled(20000);
-    for (size_t i = 0; i < count; i++) {
-        Sp sp = sp_connect(scene.server.path);
-        if (i % 3 == 1) (void)sp_hello(sp, SP_REQ);
-        if (i % 3 == 2) (void)sp_read_hello(sp);
-        sp_close(&sp);
-        scene_serve(&scene, i);
-    }
-}
-
-// Clients that send 64 requests and are gone, with replies unread.
-static void kill_in_mid_pipeline(const char *message, Scene *scene, size_t count)
-{
-    Slice request = request_get_message(message);
-    for (size_t i = 0; i < count; i++) {
-        Sp sp = sp_open(scene->server.path);
-        for (uint32_t j = 0; j < CLIENT_REQUESTS_MAX; j++)
-            CHECK(sp_send(sp, j, request));
-        if (i % 2 == 1) {
-            struct pollfd wanted = {.fd = sp.fd, .events = POLLIN};
-            CHECK_EQ(poll(&wanted, 1, -1), 1); // the first reply is there
-        }
-        sp_close(&sp);
-        scene_serve(scene, i);
-    }
-    request_free(&request);
+    peers_hang_up(&scene, test_scaled(20000));
 }
 
 TEST(pipelined_clients_killed_with_small_replies_unread)
 {
     CLEANUP(scene_close) Scene scene;
     scene_open(&scene);
-    kill_in_mid_pipeline(scene.small, &scene, test_scaled(20000));
+    peers_die_in_mid_pipeline(&scene, scene.small, test_scaled(20000));
 }
 
 static void kill_with_large_replies(size_t count)
 {
     CLEANUP(scene_close) Scene scene;
     scene_open(&scene);
-    kill_in_mid_pipeline(scene.large, &scene, count);
+    peers_die_in_mid_pipeline(&scene, scene.large, count);
 }
 
 // 20 000 in all, in parts that end in time on a slow machine.
@@ -154,38 +54,14 @@ TEST(pipelined_clients_killed_while_the_writer_is_held)
 {
     CLEANUP(scene_close) Scene scene;
     scene_open(&scene);
-    gate_close(&scene.server.gate);
-    Slice request = request_append(scene.session, "of a client that is gone", NULL);
-    for (size_t i = 0; i < test_scaled(50); i++) {
-        Sp sp = sp_open(scene.server.path);
-        for (uint32_t j = 0; j < CLIENT_REQUESTS_MAX; j++)
-            CHECK(sp_send(sp, j, request));
-        sp_close(&sp);
-        check_served(scene.good);
-    }
-    request_free(&request);
-    gate_open(&scene.server.gate);
+    peers_die_while_the_writer_is_held(&scene, test_scaled(50));
 }
 
 TEST(clients_that_never_read_are_cut_off)
 {
-    enum { CLIENTS = 50 };
     CLEANUP(scene_close) Scene scene;
     scene_open(&scene);
-    Slice request = request_get_message(scene.large);
-    Sp clients[CLIENTS];
-    for (size_t i = 0; i < CLIENTS; i++) {
-        clients[i] = sp_open(scene.server.path);
-        for (uint32_t j = 0; j < CLIENT_REQUESTS_MAX; j++)
-            CHECK(sp_send(clients[i], j, request));
-        check_served(scene.good);
-    }
-    for (size_t i = 0; i < CLIENTS; i++) {
-        sp_wait_closed(clients[i]);
-        sp_close(&clients[i]);
-        check_served(scene.good);
-    }
-    request_free(&request);
+    peers_never_read(&scene, 50);
 }
 
 TEST(a_client_that_sends_on_and_on_without_reading_is_cut_off)
@@ -220,23 +96,9 @@ TEST(half_a_handshake_keeps_nobody_else_waiting)
 
 TEST(a_length_without_end_ends_its_connection)
 {
-    static const uint8_t LENGTHS[][8] = {
-        {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF},
-        {0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF},
-        {0, 0, 1, 0, 0, 0, 0, 0},
-        {0, 0, 0, 0, 0x40, 0, 0, 0},
-        {0, 0, 0, 0, 0x01, 0x01, 0, 1}, // the limit and one more
-    };
     CLEANUP(scene_close) Scene scene;
     scene_open(&scene);
-    for (size_t i = 0; i < test_scaled(1000); i++) {
-        Sp sp = sp_open(scene.server.path);
-        CHECK(sp_write(sp, "\1", 1));
-        (void)sp_write(sp, LENGTHS[i % 5], 8);
-        sp_wait_closed(sp);
-        sp_close(&sp);
-        scene_serve(&scene, i);
-    }
+    peers_send_lengths_without_end(&scene, test_scaled(1000));
 }
 
 // Its 64 large replies are made as it reads them: the requests wait, and none is lost.
@@ -334,8 +196,6 @@ TEST(a_request_through_too_many_hops_is_dropped_and_one_through_seven_is_answere
     request_free(&health);
 }
 
-// NNG may accept nobody for 100 ms after one of these: newcomers wait, those who are connected do
-// not notice. So each peer is waited for, and the good client calls all the time.
 TEST(hellos_that_are_none)
 {
     static const char *const HELLOS[] = {"GET / HT", "\0SP\1\0\x30\0\0", "\0SP\0\0\x30\0\1",
@@ -356,23 +216,5 @@ TEST(good_hellos_followed_by_noise)
 {
     CLEANUP(scene_close) Scene scene;
     scene_open(&scene);
-    Random random;
-    random_seed(&random, test_seed());
-    for (size_t i = 0; i < test_scaled(5000); i++) {
-        uint8_t noise[512];
-        size_t size = 1 + random_below(&random, sizeof(noise));
-        random_fill(&random, noise, size);
-        if (i % 2 == 1) {
-            // A frame that ends, with noise where the request should be.
-            memset(noise, 0, 8);
-            noise[0] = 1;
-            noise[8] = (uint8_t)(4 + random_below(&random, 200));
-            noise[9] |= 0x80;
-            size = sizeof(noise);
-        }
-        Sp sp = sp_open(scene.server.path);
-        (void)sp_write(sp, noise, size);
-        sp_close(&sp);
-        scene_serve(&scene, i);
-    }
+    peers_send_noise(&scene, test_scaled(5000));
 }

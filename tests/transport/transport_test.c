@@ -113,20 +113,10 @@ TEST(a_request_over_the_limit_is_told_so_and_a_frame_over_it_ends_the_connection
     sp_close(&sp);
 }
 
-static uint16_t open_with_tcp(Server *server)
-{
-    // Below the ephemeral range; each process of the tests has its own.
-    char url[64];
-    uint16_t port = (uint16_t)(20000 + getpid() % 10000);
-    snprintf(url, sizeof(url), "tcp://127.0.0.1:%u", port);
-    server_open(server, &(ServerOptions){.tcp_url = url, .tcp_token = TOKEN});
-    return port;
-}
-
 TEST(over_tcp_a_request_must_carry_the_token)
 {
     CLEANUP(server_close) Server server;
-    uint16_t port = open_with_tcp(&server);
+    uint16_t port = server_open_tcp(&server, TOKEN);
     Sp sp = sp_open_tcp(port);
     call_expect(sp, request_health(), STATUS_UNAUTHENTICATED);
     call_expect(sp, request_with_token(request_health(), "a token of enough byteS"),
