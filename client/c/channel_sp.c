@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "feed_sp.h"
@@ -213,21 +214,38 @@ static void reply_wait(Link *link, Connection *connection, Slot *slot, int64_t d
     if (is_receiver || !connection->has_receiver) receiver_leave(connection);
 }
 
+// What comes at once. -1 and EAGAIN: nothing has.
+static ssize_t receive_awake(Connection *connection, uint8_t *bytes, size_t room)
+{
+    Linger *linger = &connection->linger;
+    ssize_t count;
+    linger_begin(linger, clock_monotonic_ns());
+    do {
+        count = recv(connection->fd, bytes, room, MSG_DONTWAIT);
+    } while (count < 0 && errno == EAGAIN && linger_goes_on(linger, clock_monotonic_ns()));
+    if (count > 0) linger_met(linger);
+    return count;
+}
+
+static ssize_t receive_asleep(Connection *connection, uint8_t *bytes, size_t room,
+                              int64_t deadline_ns)
+{
+    if (deadline_ns == INT64_MAX) return recv(connection->fd, bytes, room, 0);
+    struct pollfd wanted = {.fd = connection->fd, .events = POLLIN};
+    errno = EAGAIN;
+    if (poll(&wanted, 1, channel_poll_ms(deadline_ns, POLL_MS_MAX)) <= 0) return -1;
+    return recv(connection->fd, bytes, room, MSG_DONTWAIT);
+}
+
 // Receives once, for all. Only the receiver calls this; the mutex is free while it waits.
 static void receive(Link *link, Connection *connection, int64_t deadline_ns)
 {
     pthread_mutex_unlock(&link->mutex);
     size_t room;
     uint8_t *bytes = sp_reader_room(&connection->reader, &room);
-    ssize_t count = -1;
-    if (deadline_ns == INT64_MAX) {
-        count = recv(connection->fd, bytes, room, 0);
-    } else {
-        struct pollfd wanted = {.fd = connection->fd, .events = POLLIN};
-        errno = EAGAIN;
-        if (poll(&wanted, 1, channel_poll_ms(deadline_ns, POLL_MS_MAX)) > 0) {
-            count = recv(connection->fd, bytes, room, MSG_DONTWAIT);
-        }
+    ssize_t count = receive_awake(connection, bytes, room);
+    if (count < 0 && errno == EAGAIN) {
+        count = receive_asleep(connection, bytes, room, deadline_ns);
     }
     int error = errno;
     pthread_mutex_lock(&link->mutex);

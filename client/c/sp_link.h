@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/linger.h"
 #include "channel.h"
 #include "sp_wire.h"
 
@@ -33,7 +34,8 @@ typedef struct Connection {
     uint8_t free_slots[CHANNEL_IN_FLIGHT_MAX];
     unsigned free_count, abandoned_count, parked_count;
     Slot slots[CHANNEL_IN_FLIGHT_MAX];
-    SpReader reader; // the receiver's
+    SpReader reader; // the receiver's …
+    Linger linger;   // … and this
 } Connection;
 
 // What one process has of the channel. A child of fork makes its own and never touches its

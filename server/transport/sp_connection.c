@@ -25,15 +25,17 @@ static const uint8_t HELLO_REQ[HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
 
 static bool watch(const Connection *connection, int operation)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET |
-                                          (connection->wants_room ? (uint32_t)EPOLLOUT : 0),
-                                .data.u64 = connection->number};
+    struct epoll_event event = {.events = EPOLLET, .data.u64 = connection->number};
+    if (!connection->is_kept) event.events |= EPOLLIN | EPOLLRDHUP;
+    if (connection->wants_room) event.events |= EPOLLOUT;
     return epoll_ctl(connection->shared->poller, operation, connection->file, &event) == 0;
 }
 
 bool connection_begin(Connection *connection)
 {
-    connection->is_greeted = connection->wants_room = false;
+    connection->is_greeted = connection->wants_room = connection->is_kept = false;
+    connection->linger = (Linger){.until_ns = 0};
+    connection->running = 0;
     connection->begun_ns = clock_monotonic_ns();
     connection->head_bytes = connection->incoming_bytes = connection->sent_bytes = 0;
     connection->incoming = NULL;
@@ -94,6 +96,7 @@ static void frame_end(Connection *connection, RequestList *whole)
     *whole->end = connection->incoming;
     whole->end = &connection->incoming->next;
     connection->incoming = NULL;
+    connection->running++;
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -172,6 +175,22 @@ bool connection_receive(Connection *connection, bool is_ending, uint8_t *inbox, 
     return rearm(connection);
 }
 
+bool connection_keep(Connection *connection)
+{
+    if (!connection->is_greeted || connection->running > 0 || connection->unsent ||
+        connection->incoming || connection->head_bytes > 0) {
+        return false;
+    }
+    connection->is_kept = true;
+    return rearm(connection);
+}
+
+bool connection_let_go(Connection *connection)
+{
+    connection->is_kept = false;
+    return rearm(connection);
+}
+
 // The parts of a reply's frame that are not sent yet; returns how many.
 static size_t frame_parts(const SpRequest *request, size_t sent, uint8_t head[FRAME_HEAD_BYTES],
                           struct iovec out[3])
@@ -220,6 +239,7 @@ SendResult connection_send(Connection *connection, SpRequest *request, bool *out
 {
     size_t sent = 0;
     bool is_first = connection->unsent == NULL;
+    connection->running--;
     *out_ends = is_first && !send_some(connection, request, &sent);
     if (*out_ends) return SEND_GONE;
     if (sent == frame_bytes(request)) return SEND_DONE;

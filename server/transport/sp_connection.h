@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/linger.h"
 #include "transport/sp_request.h"
 
 enum {
@@ -35,12 +36,15 @@ typedef struct Connection {
     int file;        // owned
     bool is_welcome, is_greeted;
     bool wants_room; // epoll tells when there is room for what is unsent
+    bool is_kept;    // a thread stays with it: epoll does not tell what comes
+    Linger linger;
     int64_t begun_ns;
 
     uint8_t head[FRAME_HEAD_BYTES]; // of the hello or of a frame, so far
     size_t head_bytes;
     SpRequest *incoming; // owned; NULL: a head comes next
     size_t incoming_bytes;
+    size_t running; // requests that are not answered
 
     SpRequest *unsent, **unsent_end; // answered, oldest first; owned
     size_t sent_bytes;               // of the oldest one's frame
@@ -61,6 +65,11 @@ MUST_USE bool connection_begin(Connection *connection);
 // it is to end.
 MUST_USE bool connection_receive(Connection *connection, bool is_ending, uint8_t *inbox,
                                  RequestList *whole);
+
+// Has a thread stay with it to receive what comes, if nothing of it is under way; until
+// connection_let_go no other is told of it.
+MUST_USE bool connection_keep(Connection *connection);
+MUST_USE bool connection_let_go(Connection *connection); // false: it is to end
 
 // Sends a request's reply, behind those that wait already. SEND_LATER: it is the connection's now.
 // `*out_ends`: it is to end.

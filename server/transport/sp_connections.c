@@ -218,31 +218,98 @@ static void cut_off(void *context, uint32_t place, uint32_t serial)
     replies_drop(dropped);
 }
 
+// Without its mutex: what came runs, and what it leaves is handed back.
+static void follow_up(RequestList *whole, RequestList *done, SpRequest *dropped)
+{
+    while (whole->first) {
+        SpRequest *request = whole->first;
+        whole->first = request->next;
+        request_begin(request);
+    }
+    while (done->first) {
+        SpRequest *request = done->first;
+        done->first = request->next;
+        request_sent(request, /* is_taken= */ true);
+    }
+    replies_drop(dropped);
+}
+
+static Connection *connection_of(Connections *connections, uint64_t number)
+{
+    return &connections->places[(uint32_t)number - NUMBER_FIRST];
+}
+
+static bool is_there(const Connection *connection, uint64_t number)
+{
+    return connection->serial == (uint32_t)(number >> 32);
+}
+
 static void connection_ready(Connections *connections, uint64_t number, uint32_t events,
                              uint8_t *inbox)
 {
-    uint32_t place = (uint32_t)number - NUMBER_FIRST, serial = (uint32_t)(number >> 32);
-    Connection *connection = &connections->places[place];
+    Connection *connection = connection_of(connections, number);
     RequestList whole = {NULL, &whole.first}, done = {NULL, &done.first};
     SpRequest *dropped = NULL;
     bool is_ending = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
     pthread_mutex_lock(&connection->mutex);
-    if (connection->serial == serial) {
+    if (is_there(connection, number)) {
         bool is_fine = !(events & EPOLLOUT) || connection_send_unsent(connection, &done);
         if (is_fine) is_fine = connection_receive(connection, is_ending, inbox, &whole);
         if (!is_fine) dropped = end_one(connections, connection);
     }
     pthread_mutex_unlock(&connection->mutex);
-    while (whole.first) {
-        SpRequest *request = whole.first;
-        whole.first = request->next;
-        request_begin(request);
+    follow_up(&whole, &done, dropped);
+}
+
+bool connections_keep(Connections *connections, uint64_t number)
+{
+    if (number < NUMBER_FIRST) return false;
+    Connection *connection = connection_of(connections, number);
+    pthread_mutex_lock(&connection->mutex);
+    bool is_kept = false;
+    if (is_there(connection, number) && !connection->is_kept) {
+        int64_t now_ns = clock_monotonic_ns();
+        linger_begin(&connection->linger, now_ns);
+        is_kept = linger_goes_on(&connection->linger, now_ns) && connection_keep(connection);
     }
-    while (done.first) {
-        SpRequest *request = done.first;
-        done.first = request->next;
-        request_sent(request, /* is_taken= */ true);
+    pthread_mutex_unlock(&connection->mutex);
+    return is_kept;
+}
+
+bool connections_look(Connections *connections, uint64_t number, uint8_t *inbox)
+{
+    Connection *connection = connection_of(connections, number);
+    RequestList whole = {NULL, &whole.first}, done = {NULL, &done.first};
+    SpRequest *dropped = NULL;
+    bool goes_on = false;
+    pthread_mutex_lock(&connection->mutex);
+    if (is_there(connection, number) && connection->running == 0) {
+        goes_on = connection_receive(connection, /* is_ending= */ false, inbox, &whole);
+        if (!goes_on) dropped = end_one(connections, connection);
+        if (goes_on && !whole.first) {
+            goes_on = linger_goes_on(&connection->linger, clock_monotonic_ns());
+        }
     }
+    pthread_mutex_unlock(&connection->mutex);
+    bool has_come = whole.first != NULL;
+    follow_up(&whole, &done, dropped);
+    if (!has_come) return goes_on;
+    pthread_mutex_lock(&connection->mutex);
+    linger_met(&connection->linger);
+    linger_begin(&connection->linger, clock_monotonic_ns());
+    pthread_mutex_unlock(&connection->mutex);
+    return goes_on;
+}
+
+void connections_let_go(Connections *connections, uint64_t number)
+{
+    Connection *connection = connection_of(connections, number);
+    SpRequest *dropped = NULL;
+    pthread_mutex_lock(&connection->mutex);
+    if (is_there(connection, number) && !connection_let_go(connection)) {
+        dropped = end_one(connections, connection);
+    }
+    pthread_mutex_unlock(&connection->mutex);
     replies_drop(dropped);
 }
 

@@ -47,6 +47,8 @@ struct SpServer {
     pthread_t threads[TASK_THREADS_MAX];
     size_t thread_count;
     atomic_bool is_stopping;
+    size_t lingering_max; // threads that stay with a connection …
+    atomic_size_t lingering_count;
     atomic_int spare; // a descriptor, to turn somebody away with when there is none left
 };
 
@@ -117,6 +119,7 @@ static Error listen_at(SpServer *server, const char *path, ErrorDetail *detail)
 static Error threads_start(SpServer *server, ErrorDetail *detail)
 {
     long wanted = sysconf(_SC_NPROCESSORS_ONLN);
+    server->lingering_max = wanted > 1 ? (size_t)wanted / 2 : 0; // the clients need processors too
     if (wanted < TASK_THREADS_MIN) wanted = TASK_THREADS_MIN;
     if (wanted > TASK_THREADS_MAX) wanted = TASK_THREADS_MAX;
     atomic_store(&server->spare, fcntl(server->listener, F_DUPFD_CLOEXEC, 0));
@@ -169,18 +172,40 @@ static void accept_some(SpServer *server)
     }
 }
 
+// Stays with a connection that was just answered for as long as it asks on. It keeps no other's
+// event waiting: true if `*out_event` has come meanwhile.
+static bool linger(SpServer *server, uint64_t number, uint8_t *inbox, struct epoll_event *out_event)
+{
+    int poller = connections_poller(server->connections);
+    bool has_event = false;
+    size_t count = atomic_fetch_add(&server->lingering_count, 1);
+    if (count < server->lingering_max && connections_keep(server->connections, number)) {
+        while (!has_event && connections_look(server->connections, number, inbox)) {
+            has_event = epoll_wait(poller, out_event, 1, 0) == 1;
+        }
+        connections_let_go(server->connections, number);
+    }
+    atomic_fetch_sub(&server->lingering_count, 1);
+    return has_event;
+}
+
 static void *serve(void *context)
 {
     SpServer *server = context;
     int poller = connections_poller(server->connections);
     uint8_t inbox[RECEIVE_BYTES];
+    struct epoll_event event;
+    bool has_event = false;
     while (!atomic_load(&server->is_stopping)) {
-        struct epoll_event event;
-        if (epoll_wait(poller, &event, 1, -1) != 1) continue;
-        switch (event.data.u64) {
+        if (!has_event && epoll_wait(poller, &event, 1, -1) != 1) continue;
+        uint64_t number = event.data.u64;
+        has_event = false;
+        switch (number) {
         case NUMBER_STOP: break;
         case NUMBER_LISTENER: accept_some(server); break;
-        default: connections_ready(server->connections, event.data.u64, event.events, inbox);
+        default:
+            connections_ready(server->connections, number, event.events, inbox);
+            has_event = linger(server, number, inbox, &event);
         }
     }
     return NULL;

@@ -362,6 +362,46 @@ TEST(one_client_too_many_is_turned_away_until_another_goes)
     sp_close(&first);
 }
 
+typedef struct Asker {
+    const char *path;
+    atomic_bool is_over;
+    pthread_t thread;
+} Asker;
+
+static void *ask_without_a_pause(void *context)
+{
+    Asker *asker = context;
+    Sp sp = sp_open(asker->path);
+    while (!atomic_load(&asker->is_over))
+        check_served(sp);
+    sp_close(&sp);
+    return NULL;
+}
+
+// A thread of the server stays with each of them for as long as it asks on.
+TEST(clients_that_ask_without_a_pause_keep_nobody_waiting)
+{
+    enum { ASKERS = 4 };
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    Asker askers[ASKERS];
+    for (size_t i = 0; i < ASKERS; i++) {
+        askers[i].path = server.path;
+        atomic_init(&askers[i].is_over, false);
+        CHECK_EQ(pthread_create(&askers[i].thread, NULL, ask_without_a_pause, &askers[i]), 0);
+    }
+    for (size_t i = 0; i < test_scaled(1000); i++) {
+        Sp sp = sp_open(server.path);
+        check_served(sp);
+        check_served(sp);
+        sp_close(&sp);
+    }
+    for (size_t i = 0; i < ASKERS; i++) {
+        atomic_store(&askers[i].is_over, true);
+        pthread_join(askers[i].thread, NULL);
+    }
+}
+
 TEST(a_thousand_clients_at_once_are_served)
 {
     CLEANUP(server_close) Server server;

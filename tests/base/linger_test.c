@@ -1,0 +1,71 @@
+// Waiting awake: for how long, and how seldom when it is in vain.
+
+#include "base/linger.h"
+
+#include "harness.h"
+
+static const int64_t MICROSECOND = 1000;
+static const int64_t MILLISECOND = 1000 * 1000;
+
+// Looks each microsecond from `now_ns` on; returns when it was told to stop.
+static int64_t wait_in_vain(Linger *linger, int64_t now_ns)
+{
+    linger_begin(linger, now_ns);
+    while (linger_goes_on(linger, now_ns))
+        now_ns += MICROSECOND;
+    return now_ns;
+}
+
+TEST(a_wait_in_vain_ends_soon)
+{
+    Linger linger = {0};
+    int64_t waited_ns = wait_in_vain(&linger, MILLISECOND) - MILLISECOND;
+    CHECK(waited_ns > 20 * MICROSECOND); // what waking a processor takes
+    CHECK(waited_ns < MILLISECOND);
+}
+
+TEST(after_a_wait_in_vain_the_next_is_not_tried_at_once)
+{
+    Linger linger = {0};
+    int64_t now_ns = wait_in_vain(&linger, MILLISECOND);
+    CHECK_EQ(wait_in_vain(&linger, now_ns), now_ns);
+    now_ns += MILLISECOND;
+    CHECK(wait_in_vain(&linger, now_ns) > now_ns);
+}
+
+TEST(waits_in_vain_become_seldom_but_never_end)
+{
+    Linger linger = {0};
+    int64_t tries = 0, second_ns = 1000 * MILLISECOND, now_ns = MILLISECOND;
+    while (now_ns < 60 * second_ns) {
+        int64_t then_ns = wait_in_vain(&linger, now_ns);
+        if (then_ns > now_ns) tries++;
+        now_ns = then_ns + 100 * MICROSECOND;
+    }
+    CHECK(tries > 60);
+    CHECK(tries < 60 * 10);
+}
+
+TEST(one_that_was_met_is_tried_again_at_once)
+{
+    Linger linger = {0};
+    int64_t now_ns = MILLISECOND;
+    for (int i = 0; i < 10; i++)
+        now_ns = wait_in_vain(&linger, now_ns) + 1000 * MILLISECOND;
+    linger_begin(&linger, now_ns);
+    CHECK(linger_goes_on(&linger, now_ns));
+    linger_met(&linger);
+    now_ns = wait_in_vain(&linger, now_ns) + MILLISECOND;
+    CHECK(wait_in_vain(&linger, now_ns) > now_ns);
+}
+
+TEST(who_was_kept_from_running_leaves_the_processor_to_others)
+{
+    Linger linger = {0};
+    linger_begin(&linger, MILLISECOND);
+    CHECK(linger_goes_on(&linger, MILLISECOND + MICROSECOND));
+    CHECK(!linger_goes_on(&linger, MILLISECOND + 40 * MICROSECOND));
+    CHECK(!linger_goes_on(&linger, MILLISECOND + 41 * MICROSECOND));
+    linger_begin(&linger, MILLISECOND + 50 * MICROSECOND);
+    CHECK(!linger_goes_on(&linger, MILLISECOND + 51 * MICROSECOND));
+}
