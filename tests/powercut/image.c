@@ -19,6 +19,7 @@ enum { PAGE_BYTES = 4096, SECTOR_BYTES = 512, ENTRIES_MAX = 64, IMAGE_PATH_BYTES
 typedef struct Pending {
     uint64_t page;
     size_t record;
+    bool is_forgotten; // the kernel believes that it is on the disk
 } Pending;
 
 typedef struct Node {
@@ -105,7 +106,7 @@ static void pend(Node *node, uint64_t page, size_t record)
 {
     node->pending =
         grown(node->pending, node->pending_count, &node->pending_capacity, sizeof(*node->pending));
-    node->pending[node->pending_count++] = (Pending){page, record};
+    node->pending[node->pending_count++] = (Pending){page, record, false};
 }
 
 static void pend_record(const Disk *disk, Node *node, size_t index)
@@ -121,6 +122,25 @@ static void pend_record(const Disk *disk, Node *node, size_t index)
     }
 }
 
+// A flush of the first `end` writes has failed. The page that one of them left is not written by
+// the next flush, but if it was written to since.
+static void forget(Node *node, size_t end)
+{
+    for (size_t i = 0; i < node->pending_count; i++) {
+        if (node->pending[i].record < end) node->pending[i].is_forgotten = true;
+    }
+}
+
+static bool is_dirty(const Node *node, size_t from, size_t end)
+{
+    for (size_t i = from; i < node->pending_count; i++) {
+        const Pending *pending = &node->pending[i];
+        bool is_of_page = pending->page == node->pending[from].page;
+        if (is_of_page && pending->record < end && !pending->is_forgotten) return true;
+    }
+    return false;
+}
+
 // The first `end` writes, or those up to it of some pages, have reached the disk.
 static void settle(const Disk *disk, Node *node, size_t end, uint64_t first_page,
                    uint64_t last_page)
@@ -128,7 +148,9 @@ static void settle(const Disk *disk, Node *node, size_t end, uint64_t first_page
     size_t kept = 0;
     for (size_t i = 0; i < node->pending_count; i++) {
         Pending *pending = &node->pending[i];
-        if (pending->record >= end || pending->page < first_page || pending->page > last_page) {
+        bool is_asked =
+            pending->record < end && pending->page >= first_page && pending->page <= last_page;
+        if (!is_asked || (pending->is_forgotten && !is_dirty(node, i, end))) {
             node->pending[kept++] = *pending;
             continue;
         }
@@ -200,6 +222,7 @@ void disk_advance(Disk *disk, size_t cut)
             settle(disk, node, record->begun, 0, UINT64_MAX);
             settle_names(disk, node, record->begun);
             break;
+        case RECORD_FLUSH_FAILED: forget(node, record->begun); break;
         case RECORD_FLUSH_BEGIN:
         case RECORD_MARK: break;
         }

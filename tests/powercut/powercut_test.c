@@ -19,26 +19,27 @@ typedef struct Tally {
 } Tally;
 
 // Which of the day's states the store is in: how many of its writes it holds.
-static size_t find_state(const Day *day, Engine *engine)
+static size_t find_state(const History *history, Engine *engine)
 {
-    uint64_t sequence = day_sequence(engine);
-    for (size_t i = 0; i <= day->write_count; i++) {
-        if (day->sequences[i] == sequence) return i;
+    uint64_t sequence;
+    CHECK(day_sequence(engine, &sequence));
+    for (size_t i = 0; i <= history->write_count; i++) {
+        if (history->sequences[i] == sequence) return i;
     }
     CHECK_STR("the store is in no state of the day", NULL);
     return 0;
 }
 
-static void apply(const Day *day, size_t write_count, Model *model)
+static void apply(const Day *day, size_t cut, size_t write_count, Model *model)
 {
     if (write_count == 0) return;
     (void)model_add_session(model, day->session, NO_SESSION);
     for (size_t i = 1; i < write_count; i++)
-        model_apply(model, &day->writes[i]);
+        model_apply(model, &day_history(day, cut)->writes[i]);
 }
 
 // In a process of its own, which ends badly if the image is not as it must be.
-static void verify(const Day *day, const char *image, size_t required)
+static void verify(const Day *day, const char *image, size_t cut)
 {
     static Model model;
     char store[1024];
@@ -46,10 +47,11 @@ static void verify(const Day *day, const char *image, size_t required)
     log_configure(LOG_OFF, STDERR_FILENO);
     Engine *engine = day_engine(day->mode == DAY_UNSAFE ? DAY_SYNC : day->mode, store, "another");
     CHECK_CLEAN(engine);
-    size_t held = find_state(day, engine);
+    size_t required = day_required(day, cut);
+    size_t held = find_state(day_history(day, cut), engine);
     if (held < required) fprintf(stderr, "%zu of %zu writes are there\n", held, required);
     CHECK(held >= required);
-    apply(day, held, &model);
+    apply(day, cut, held, &model);
     model_compare(&model, engine, /* all= */ true);
     // And it goes on.
     IdText session;
@@ -61,7 +63,7 @@ static void verify(const Day *day, const char *image, size_t required)
     engine_close(engine);
 }
 
-static bool is_good(const Day *day, const char *image, size_t required, bool is_quiet)
+static bool is_good(const Day *day, const char *image, size_t cut, bool is_quiet)
 {
     fflush(NULL);
     pid_t child = fork();
@@ -69,7 +71,7 @@ static bool is_good(const Day *day, const char *image, size_t required, bool is_
     if (child == 0) {
         if (is_quiet && (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout)))
             _exit(EXIT_FAILURE);
-        verify(day, image, required);
+        verify(day, image, cut);
         _exit(EXIT_SUCCESS);
     }
     int status;
@@ -110,9 +112,8 @@ static void cut_day(const Day *day, const Recording *recording, size_t image_cou
     for (size_t i = 0; i < image_count; i++) {
         disk_advance(disk, cuts[i]);
         disk_write_image(disk, &random, image);
-        size_t required = day_required(day, cuts[i]);
         tally->images++;
-        if (is_good(day, image, required, is_quiet)) continue;
+        if (is_good(day, image, cuts[i], is_quiet)) continue;
         tally->bad++;
         if (is_quiet) continue;
         fprintf(stderr, "day %llu: the image of cut %zu of %zu is bad\n",

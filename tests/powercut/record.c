@@ -29,6 +29,7 @@ typedef struct Descriptor {
 static struct {
     pthread_mutex_t mutex;
     bool is_on;
+    size_t fail_in; // flushes of files; 0: none fails
     char root[PATH_MAX_BYTES];
     Descriptor descriptors[DESCRIPTORS_MAX];
     ino_t inodes[RECORD_NODES_MAX]; // 0: gone
@@ -246,9 +247,12 @@ static int record_flush(int file)
     if (!descriptor) return 0;
     sched_yield(); // others may write meanwhile
     pthread_mutex_lock(&recorder.mutex);
-    if (recorder.is_on) add(RECORD_FLUSH_END, node)->begun = begun;
+    bool fails = recorder.is_on && recorder.fail_in > 0 && !recorder.recording.is_directory[node] &&
+                 --recorder.fail_in == 0;
+    if (recorder.is_on) add(fails ? RECORD_FLUSH_FAILED : RECORD_FLUSH_END, node)->begun = begun;
     pthread_mutex_unlock(&recorder.mutex);
-    return 0;
+    errno = EIO;
+    return fails ? -1 : 0;
 }
 
 int fsync(int file)
@@ -402,6 +406,21 @@ void record_mark(uint64_t number)
     pthread_mutex_lock(&recorder.mutex);
     add(RECORD_MARK, RECORD_NO_NODE)->number = number;
     pthread_mutex_unlock(&recorder.mutex);
+}
+
+void record_fail_flush(size_t nth)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    recorder.fail_in = nth;
+    pthread_mutex_unlock(&recorder.mutex);
+}
+
+size_t record_count(void)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    size_t count = recorder.recording.count;
+    pthread_mutex_unlock(&recorder.mutex);
+    return count;
 }
 
 void record_end(Recording *out)

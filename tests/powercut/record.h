@@ -12,13 +12,14 @@
 enum { RECORD_NAME_BYTES = 64, RECORD_NO_NODE = -1, RECORD_NODES_MAX = 4096 };
 
 typedef enum RecordKind {
-    RECORD_WRITE,       // to the page cache: any time from now on it may be on the disk
-    RECORD_WRITTEN,     // an O_DSYNC write has returned: the record `begun` is on the disk
-    RECORD_SIZE,        // ftruncate
-    RECORD_NAME,        // a directory's entries change
-    RECORD_FLUSH_BEGIN, // of a file or a directory
-    RECORD_FLUSH_END,   // what was done to it before the record `begun` is on the disk
-    RECORD_MARK,        // the test's own, `number`
+    RECORD_WRITE,        // to the page cache: any time from now on it may be on the disk
+    RECORD_WRITTEN,      // an O_DSYNC write has returned: the record `begun` is on the disk
+    RECORD_SIZE,         // ftruncate
+    RECORD_NAME,         // a directory's entries change
+    RECORD_FLUSH_BEGIN,  // of a file or a directory
+    RECORD_FLUSH_END,    // what was done to it before the record `begun` is on the disk
+    RECORD_FLUSH_FAILED, // … is called clean from then on: it is on the disk, or never will be
+    RECORD_MARK,         // the test's own, `number`
 } RecordKind;
 
 typedef struct RecordEntry {
@@ -46,6 +47,9 @@ typedef struct Recording {
 // What is below `root` now is taken for flushed.
 void record_begin(const char *root);
 void record_mark(uint64_t number);
+// Makes the `nth` flush of a file from now on fail with EIO, once. 0: none.
+void record_fail_flush(size_t nth);
+size_t record_count(void); // so many records are there now
 // Ends the record and hands it over; record_free frees it.
 void record_end(Recording *out);
 void record_free(Recording *recording);
