@@ -58,6 +58,13 @@ Error call_required(Call *call, const char *field, const char *text)
     return call_fail(call, ERROR_INVALID_ARGUMENT, "%s is required", field);
 }
 
+Error call_external(Call *call, const char *within, const char *field, const External *external)
+{
+    if (!external || (*external->source && *external->id)) return ERROR_NONE;
+    return call_fail(call, ERROR_INVALID_ARGUMENT, "%s%s%s: source and id are required", within,
+                     *within ? "." : "", field);
+}
+
 Error call_page(Call *call, uint32_t limit, uint32_t limit_default, uint32_t limit_max,
                 uint32_t page_bytes, Page *out)
 {

@@ -66,6 +66,11 @@ MUST_USE Error call_optional_id(Call *call, const char *field, const char *text,
 // ERROR_INVALID_ARGUMENT if a required string is empty.
 MUST_USE Error call_required(Call *call, const char *field, const char *text);
 
+// ERROR_INVALID_ARGUMENT if `external` lacks its source or its id. NULL, one that was not given, is
+// allowed. `field` is its name in the request, below the message `within` if that is not "".
+MUST_USE Error call_external(Call *call, const char *within, const char *field,
+                             const External *external);
+
 // The bounds of a page that a request asks for. `limit_max` is what `limit` may be at most, the
 // default where it is 0 is `limit_default`. ERROR_INVALID_ARGUMENT.
 typedef struct Page {

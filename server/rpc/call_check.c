@@ -18,8 +18,5 @@ Error new_call_check(Call *call, const char *field, const NewCall *new_call)
     Error error = check_model(call, field, "requested", new_call->requested);
     if (!error) error = check_model(call, field, "resolved", new_call->resolved);
     if (error) return error;
-    const External *external = new_call->external;
-    if (!external || (*external->source && *external->id)) return ERROR_NONE;
-    return call_fail(call, ERROR_INVALID_ARGUMENT, "%s.external: source and id are required",
-                     field);
+    return call_external(call, field, "external", new_call->external);
 }

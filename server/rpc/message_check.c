@@ -205,13 +205,6 @@ static Error check_role(Call *call, const char *field, NewMessage *message)
     return ERROR_NONE;
 }
 
-static Error check_external(Call *call, const char *field, const External *external)
-{
-    if (!external || (*external->source && *external->id)) return ERROR_NONE;
-    return call_fail(call, ERROR_INVALID_ARGUMENT, "%s.external: source and id are required",
-                     field);
-}
-
 Error message_check(Call *call, const char *field, NewMessage *message)
 {
     if (message->kind == MESSAGE_KIND_UNSPECIFIED) message->kind = MESSAGE_KIND_CONVERSATION;
@@ -220,7 +213,7 @@ Error message_check(Call *call, const char *field, NewMessage *message)
     }
     Error error = check_role(call, field, message);
     if (!error) error = check_kind(call, field, message);
-    if (!error) error = check_external(call, field, message->external);
+    if (!error) error = call_external(call, field, "external", message->external);
     if (error) return error;
     // Counted here as well: protobuf merges a message that was sent twice, and the field rules see
     // each half by itself.

@@ -23,9 +23,7 @@ static Error check_expected_head(Call *call, const AppendExchangeRequest *reques
     case APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_EXTERNAL:
         exchange->has_expected_head = true;
         exchange->expected_external = external;
-        if (external && *external->source && *external->id) return ERROR_NONE;
-        return call_fail(call, ERROR_INVALID_ARGUMENT,
-                         "expected_head_external: source and id are required");
+        return call_external(call, "", "expected_head_external", external);
     }
     return ERROR_INVALID_ARGUMENT;
 }

@@ -89,12 +89,8 @@ Error check_create_session(Call *call, CreateSessionRequest *request)
     if (!error) {
         error = settle_title_slug(call, session->title, &session->slug, &request->slug_policy);
     }
+    if (!error) error = call_external(call, "session", "external", session->external);
     if (error) return error;
-    const External *external = session->external;
-    if (external && (!*external->source || !*external->id)) {
-        return call_fail(call, ERROR_INVALID_ARGUMENT,
-                         "session.external: source and id are required");
-    }
     bool is_through =
         request->fork_point_case == CREATE_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
     bool is_before =

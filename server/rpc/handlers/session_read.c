@@ -114,8 +114,7 @@ static Error resolve_query(Call *call, const ResolveSessionRequest *request, Ses
         return call_required(call, "slug", request->slug);
     case RESOLVE_SESSION_REQUEST__BY_EXTERNAL:
         query->external = request->external;
-        if (*request->external->source && *request->external->id) return ERROR_NONE;
-        return call_fail(call, ERROR_INVALID_ARGUMENT, "external: source and id are required");
+        return call_external(call, "", "external", request->external);
     case RESOLVE_SESSION_REQUEST__BY__NOT_SET:
     default:
         return call_fail(call, ERROR_INVALID_ARGUMENT,
