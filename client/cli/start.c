@@ -160,6 +160,20 @@ static int open_ready(Start *start)
     return 0;
 }
 
+// What these name is said from here; tined begins in another directory.
+static void make_places_absolute(void)
+{
+    static const char *const NAMES[] = {"TINE_DATA", "TINE_TOKEN_FILE"};
+    char here[PATH_MAX], path[2 * PATH_MAX];
+    if (!getcwd(here, sizeof(here))) return;
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++) {
+        const char *given = getenv(NAMES[i]);
+        if (!given || !*given || *given == '/') continue;
+        int size = snprintf(path, sizeof(path), "%s/%s", here, given);
+        if (size < (int)sizeof(path)) setenv(NAMES[i], path, 1);
+    }
+}
+
 __attribute__((noreturn)) static void become_tined(const Start *start)
 {
     sigset_t none;
@@ -172,6 +186,7 @@ __attribute__((noreturn)) static void become_tined(const Start *start)
     dup2(start->log, STDERR_FILENO);
     // Whoever reads our output to its end must not have to wait for tined's.
     (void)close_range(STDERR_FILENO + 1, ~0U, 0);
+    make_places_absolute();
     if (chdir("/") != 0) _exit(127);
     setenv("NOTIFY_SOCKET", start->ready_name, 1);
     setenv("TINE_IDLE_EXIT", IDLE_EXIT, /* overwrite= */ 0);
@@ -237,7 +252,8 @@ static int wait_for(const Start *start, pid_t pid, bool *out_is_in_use)
     }
     if (wanted[0].revents) return EXIT_OK;
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
     *out_is_in_use = WIFEXITED(status) && WEXITSTATUS(status) == TINED_EXIT_IN_USE;
     return *out_is_in_use ? EXIT_UNAVAILABLE : say_why(start);
 }
