@@ -233,8 +233,7 @@ static Error check_listen(const Config *config, ErrorDetail *detail)
         }
     }
     uint64_t port = 0;
-    if (!rest || !read_number(rest, &port, &rest) || *rest || port == 0 ||
-        port > UINT16_MAX) {
+    if (!rest || !read_number(rest, &port, &rest) || *rest || port == 0 || port > UINT16_MAX) {
         return error_say(detail, ERROR_INVALID_ARGUMENT,
                          "--listen: '%s' is not tcp://127.0.0.1:PORT (or [::1], or localhost)",
                          config->listen);
@@ -273,7 +272,8 @@ static Error read_token(Config *config, ErrorDetail *detail)
                          "--token-file: %s must be a file that only its owner can read (chmod 600)",
                          path);
     }
-    while (size > 0 && isspace((unsigned char)config->token[size - 1])) size--;
+    while (size > 0 && isspace((unsigned char)config->token[size - 1]))
+        size--;
     if (size < TOKEN_BYTES_MIN || size > TOKEN_BYTES_MAX) {
         return error_say(detail, ERROR_INVALID_ARGUMENT,
                          "--token-file: the token in %s must have %d to %d bytes", path,
@@ -297,6 +297,7 @@ static Error complete(Config *config, ErrorDetail *detail)
                          "--ephemeral and --data: a store is either kept or not");
     }
     if (!config->is_ephemeral && !*config->data) {
+        config->is_data_default = true;
         error = path_data_default(config->data, sizeof(config->data), detail);
     }
     if (!error && !*config->socket) {

@@ -22,6 +22,7 @@ typedef enum Durability {
 typedef struct Config {
     ConfigAction action;
     char data[PATH_BYTES_MAX];
+    bool is_data_default; // nobody has said `data`
     char socket[PATH_BYTES_MAX];
     char listen[STRING_BYTES_MAX];   // the tcp URL; "": none
     char token_file[PATH_BYTES_MAX]; // "": none

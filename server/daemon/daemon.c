@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "daemon/last_store.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
 #include "transport/bus.h"
@@ -24,7 +25,7 @@
 enum {
     TICK_MS = 15 * 1000, // dead readers are cleared so often
     DRAIN_MS = 5 * 1000,
-    REFUSE_MS = 1000, // to send what was refused after that
+    REFUSE_MS = 1000,        // to send what was refused after that
     QUIET_TICKS_TRIMMED = 2, // what is freed late is given back at the second
     HEAP_END_BYTES_MAX = 1024 * 1024,
     MAPPED_BYTES_MIN = 4 * 1024 * 1024,
@@ -191,7 +192,10 @@ static Error open_store(Daemon *daemon)
         error = path_make_ephemeral(daemon->data, sizeof(daemon->data), &daemon->detail);
     } else {
         snprintf(daemon->data, sizeof(daemon->data), "%s", config->data);
-        error = path_make_directory(daemon->data, &daemon->detail);
+        if (config->is_data_default) {
+            error = last_store_check(config->socket, daemon->data, &daemon->detail);
+        }
+        if (!error) error = path_make_directory(daemon->data, &daemon->detail);
     }
     if (error) return error;
     EngineOptions options = {
@@ -235,6 +239,15 @@ static Error open_sockets(Daemon *daemon)
     return error ? error : transport_start(&options, &daemon->detail, &daemon->transport);
 }
 
+static void note_store(const Daemon *daemon)
+{
+    if (daemon->config->is_ephemeral) {
+        last_store_forget(daemon->config->socket);
+    } else {
+        last_store_note(daemon->config->socket, daemon->data);
+    }
+}
+
 static Error daemon_start(Daemon *daemon)
 {
     umask(077);
@@ -246,6 +259,7 @@ static Error daemon_start(Daemon *daemon)
     if (!error) error = open_store(daemon);
     if (!error) error = open_sockets(daemon);
     if (error) return error;
+    note_store(daemon);
     log_write(LOG_INFO, "ready", "version=%s pid=%ld socket=\"%s\" data=\"%s\" listen=\"%s\"",
               TINE_VERSION, (long)getpid(), daemon->config->socket,
               daemon->config->is_ephemeral ? "" : daemon->data, daemon->config->listen);
@@ -327,6 +341,8 @@ static ExitCode daemon_stop(Daemon *daemon, ExitCode code)
     engine_close(daemon->engine);
     transport_free(daemon->transport);
     if (is_ready) log_write(LOG_INFO, "stopped", NULL);
+    if (!is_flushed) code = EXIT_CODE_STORE;
+    if (is_ready && code == EXIT_CODE_STOPPED) last_store_forget(daemon->config->socket);
     give_socket(daemon);
-    return is_flushed ? code : EXIT_CODE_STORE;
+    return code;
 }

@@ -53,16 +53,43 @@ TEST(a_socket_that_a_killed_tined_left_is_taken_over)
     shell_shows(shell, "\nplan\n");
 }
 
+// Else all sessions would seem to be lost, and new ones would go to another place.
+TEST(the_store_of_a_killed_tined_is_not_mistaken_for_the_default_one)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, SOON "export TINE_DATA=$PWD/mine; tine new -s plan; "
+                         "pid=$(cat tine/tine.sock.lock); kill -9 $pid; "
+                         "tail -s 0.02 --pid=$pid -f /dev/null");
+    shell_fails(shell, 4, SOON "tine ls");
+    shell_says(shell, "tined does not start: the last tined at ");
+    shell_says(shell, "/tine/tine.sock kept ");
+    shell_says(shell, "/mine to go on with that store, or --data ");
+    shell_ok(shell, "! test -e data");
+    shell_ok(shell, SOON "TINE_DATA=mine tine ls | cut -f6; " STOP);
+    CHECK_STR(shell->output, "plan\n");
+    shell_ok(shell, SOON "tine ls; " STOP);
+    CHECK_STR(shell->output, "");
+}
+
+TEST(a_killed_tineds_store_that_is_gone_is_in_nobodys_way)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, SOON "TINE_DATA=$PWD/mine tine new -s plan; "
+                         "pid=$(cat tine/tine.sock.lock); kill -9 $pid; "
+                         "tail -s 0.02 --pid=$pid -f /dev/null; rm -r mine; tine ls; " STOP);
+    shell_ok(shell, "! test -e mine; ! test -e tine/tine.sock.store");
+}
+
 // One that was told to stop answers what it had accepted first, and has its socket until then. The
 // holder here leaves when tined, started beside it, has said that the socket is in use.
 TEST(a_tined_that_is_stopping_is_waited_for)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
     shell_ok(shell, SOON "umask 077; mkdir tine; "
-                    "(exec 9>tine/tine.sock.lock; flock 9; echo $BASHPID >&9; "
-                    "until grep -qs 'in use' state/tine/tined.log; do :; done) & "
-                    "until test -s tine/tine.sock.lock; do :; done; "
-                    "tine new -s plan && tine --no-start ls | cut -f6 && " STOP);
+                         "(exec 9>tine/tine.sock.lock; flock 9; echo $BASHPID >&9; "
+                         "until grep -qs 'in use' state/tine/tined.log; do :; done) & "
+                         "until test -s tine/tine.sock.lock; do :; done; "
+                         "tine new -s plan && tine --no-start ls | cut -f6 && " STOP);
     shell_shows(shell, "\nplan\n");
     CHECK_STR(shell->errors, "");
 }
