@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "find.h"
 #include "follow.h"
 #include "message_print.h"
 #include "ui_message.h"
@@ -24,6 +25,7 @@ typedef struct Page {
 typedef struct Log {
     Cli *cli;
     SessionName session;
+    MessageName through; // of --at; "": the head
     MessageKind kinds[MESSAGE_KIND_CUSTOM];
     size_t kind_count;
     bool is_direct, is_since_marker, newest_first, is_ui;
@@ -43,6 +45,7 @@ static int page_history(Log *log, char *cursor, Page *out)
     request.limit = log->limit;
     request.page_bytes = log->page_bytes;
     request.cursor = cursor;
+    request.through_message_id = log->through.id;
     MessagesForSessionResponse *reply = NULL;
     int code = tine_messages_for_session(log->cli->tine, &log->cli->call, &request, &reply);
     if (!code) {
@@ -61,6 +64,7 @@ static int page_direct(Log *log, char *cursor, Page *out)
     request.limit = log->limit;
     request.page_bytes = log->page_bytes;
     request.cursor = cursor;
+    request.through_message_id = log->through.id;
     MessagesDirectForSessionResponse *reply = NULL;
     int code = tine_messages_direct_for_session(log->cli->tine, &log->cli->call, &request, &reply);
     if (!code) {
@@ -77,6 +81,7 @@ static int page_since_marker(Log *log, char *cursor, Page *out)
     request.n_kinds = log->kind_count;
     request.page_bytes = log->page_bytes;
     request.cursor = cursor;
+    request.through_message_id = log->through.id;
     MessagesSinceLatestMarkerResponse *reply = NULL;
     int code = tine_messages_since_latest_marker(log->cli->tine, &log->cli->call, &request, &reply);
     if (!code) {
@@ -236,6 +241,9 @@ static int fill(Log *log, int64_t *out_count)
     if (log->newest_first && option_is_given(cli, "follow")) {
         return cli_usage(cli, "--reverse or --follow, not both");
     }
+    if (option_is_given(cli, "at") && option_is_given(cli, "follow")) {
+        return cli_usage(cli, "--at or --follow, not both");
+    }
     return EXIT_OK;
 }
 
@@ -247,6 +255,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
     int code = fill(&log, &count);
     if (!code) code = cli_connect(cli, &tine);
     if (!code) code = cli_find_session(cli, argument_count ? arguments[0] : "@last", &log.session);
+    const char *at = option_text(cli, "at");
+    if (!code && at) code = cli_find_message(cli, log.session.id, at, &log.through);
     if (code) return code;
     bool is_followed = option_is_given(cli, "follow");
     CLEANUP(follow_closep) Follow *follow = NULL;
@@ -266,6 +276,7 @@ static const Option OPTIONS[] = {
     {"reverse", 'r', NULL, "newest first"},
     {"oneline", 0, NULL, "a line for each"},
     {"follow", 'f', NULL, "go on with messages as they come"},
+    {"at", 0, "MESSAGE", "the history through this message, of whichever branch"},
     {"direct", 'd', NULL, "only the session's own, nothing inherited"},
     {"since-marker", 'm', NULL, "the live window: the latest compaction and what came after it"},
     {"kind", 'k', "KIND", "of this kind; may be given more than once"},
@@ -279,9 +290,10 @@ const Command command_log = {
     .name = "log",
     .arguments = "[SESSION]",
     .summary = "prints a session's history, oldest first",
-    .details = "The session is @last unless named. --json gives a line for each message.",
+    .details = "The session is @last unless named. --json gives a line for each message.\n"
+               "--at shows what a rewind to that message would, and moves nothing.",
     .options = OPTIONS,
-    .examples = {"tine log plan", "tine log @last --follow",
+    .examples = {"tine log plan", "tine log @last --follow", "tine log plan --at @head~2",
                  "tine log plan --json | jq -r '.parts[]?.text?.text // empty'"},
     .argument_count_max = 1,
     .run = run,

@@ -172,6 +172,28 @@ TEST(log_says_what_is_inherited_and_what_is_live)
     shell_fails(shell, 2, "tine log fork --kind talk");
 }
 
+TEST(log_at_a_message_is_its_branch_and_moves_nothing)
+{
+    CLEANUP(shell_close) Shell *shell = open_with_session();
+    shell_ok(shell, "tine append plan one >one; tine append plan two; tine compact plan sum; "
+                    "tine append plan three >three; tine rewind plan $(cat one); "
+                    "tine append plan four");
+    shell_ok(shell, "for o in '' '-r' '-n 2' '-m' '-d'; do "
+                    "tine log plan $o --at $(cat three) --oneline | cut -f3 | tr '\\n' ' '; echo; "
+                    "done");
+    CHECK_STR(shell->output, "one two sum three \nthree sum two one \nsum three \nsum three \n"
+                             "one two sum three \n");
+    shell_ok(shell, "tine log plan --at @head~1 --json | jq -r .id | cmp - one");
+    shell_ok(shell, "tine log plan --oneline | cut -f3 | tr '\\n' ' '");
+    CHECK_STR(shell->output, "one four ");
+    shell_fails(shell, 2, "tine log plan --at @head --follow");
+    shell_fails(shell, 3, "tine log plan --at @head~9");
+    shell_fails(shell, 3, "tine log plan --at 0000000000000000000000000A");
+    shell_ok(shell, "tine new --slug other; tine append other theirs >theirs");
+    shell_fails(shell, 1, "tine log plan --at $(cat theirs)");
+    shell_says(shell, "not in the tree");
+}
+
 TEST(fork_begins_as_its_source_does)
 {
     CLEANUP(shell_close) Shell *shell = open_with_session();

@@ -429,6 +429,9 @@ TEST(pi_context_of_random_trees_is_what_pi_makes_of_them_from_every_leaf)
         pi_import_ok(store);
         CHECK_STR(pi_context(store), context_of(&tree, "unknown"));
         for (size_t i = 0; i < tree.count; i++) {
+            CHECK_STR(pi_context_at(store, tree.nodes[i].id), context_of(&tree, tree.nodes[i].id));
+        }
+        for (size_t i = 0; i < tree.count; i++) {
             pi_rewind(store, tree.nodes[i].id);
             CHECK_STR(pi_context(store), context_of(&tree, tree.nodes[i].id));
         }

@@ -184,12 +184,19 @@ static void put_settings(FILE *out, const BuildContextResponse *reply)
 
 const char *pi_context(PiStore *store)
 {
+    return pi_context_at(store, NULL);
+}
+
+const char *pi_context_at(PiStore *store, const char *id)
+{
     static char text[PI_LINES_BYTES_MAX];
     FILE *out = fmemopen(text, sizeof(text), "w");
     BuildContextRequest request = BUILD_CONTEXT_REQUEST__INIT;
     CLEANUP(message_freep) BuildContextResponse *first = NULL;
     request.session_id = store->session;
     request.newest_model = true;
+    CLEANUP(message_freep) GetMessageResponse *leaf = id ? pi_entry(store, id) : NULL;
+    if (leaf) request.through_message_id = leaf->message->id;
     request.cursor = (char *)(uintptr_t)"";
     CLEANUP(message_freep) BuildContextResponse *page = NULL;
     do {

@@ -51,5 +51,8 @@ void pi_fork(PiStore *store);
 // Entries are called by their ids in the file.
 const char *pi_context(PiStore *store);
 
+// The same, as it is for an entry of the file as the leaf; the head stays where it is.
+const char *pi_context_at(PiStore *store, const char *id);
+
 // The head goes to an entry of the file; NULL: to nothing.
 void pi_rewind(PiStore *store, const char *id);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "operate.h"
+
 enum { KIND_COUNT_MAX = 3 };
 
 typedef struct Expected {
@@ -102,16 +104,35 @@ static ProtobufCMessage *check_entries(Run *run, RunMethod method, ProtobufCMess
     return pages.first;
 }
 
-// The history's entries that are not deleted and of the kinds, oldest first.
-static Expected expect_history(Run *run, ModelSession *session, const MessageKind *kinds,
-                               size_t kind_count, bool is_own_only)
+Entry *compare_random_leaf(Run *run, ModelSession *session, char **out_through)
+{
+    *out_through = text_of("");
+    if (run_chance(run, 70)) return session->head;
+    EntryPick pick = pick_entry(run, session);
+    const char *reason = pick.reason;
+    if (pick.entry && !model_in_tree(&run->model, session, pick.entry)) reason = "NOT_IN_TREE";
+    if (!*reason) {
+        *out_through = text_of(pick.id);
+        return pick.entry;
+    }
+    LatestMarkerRequest request = LATEST_MARKER_REQUEST__INIT;
+    request.session_id = session->id;
+    request.through_message_id = text_of(pick.id);
+    RUN_CHECK(run, !RUN_CALL(run, LATEST_MARKER, LatestMarker, &request, reason));
+    return session->head;
+}
+
+// The entries from the beginning through `leaf` that are not deleted and of the kinds; those of
+// `own` alone unless it is NULL.
+static Expected expect_history(Run *run, Entry *leaf, const MessageKind *kinds, size_t kind_count,
+                               const ModelSession *own)
 {
     size_t count;
-    Entry **history = model_history(&run->model, session->head, &count);
+    Entry **history = model_history(&run->model, leaf, &count);
     Expected expected = {.entries = run_alloc(run, (count + 1) * sizeof(Entry *))};
     for (size_t i = 0; i < count; i++) {
         Entry *entry = history[i];
-        if (entry->deleted_at || (is_own_only && entry->owner != session)) continue;
+        if (entry->deleted_at || (own && entry->owner != own)) continue;
         if (!compare_kind_is_listed(kinds, kind_count, entry->kind)) continue;
         expected.entries[expected.count++] = entry;
     }
@@ -126,7 +147,8 @@ static void compare_history(Run *run, ModelSession *session)
     request.kinds = kinds;
     request.n_kinds = random_kinds(run, kinds);
     request.newest_first = run_chance(run, 50);
-    Expected expected = expect_history(run, session, kinds, request.n_kinds, false);
+    Entry *leaf = compare_random_leaf(run, session, &request.through_message_id);
+    Expected expected = expect_history(run, leaf, kinds, request.n_kinds, NULL);
     if (request.newest_first) reverse(&expected);
     check_entries(run, RUN_MESSAGES_FOR_SESSION, &request.base, &expected);
 }
@@ -139,7 +161,8 @@ static void compare_direct(Run *run, ModelSession *session)
     request.kinds = kinds;
     request.n_kinds = random_kinds(run, kinds);
     request.newest_first = run_chance(run, 50);
-    Expected expected = expect_history(run, session, kinds, request.n_kinds, true);
+    Entry *leaf = compare_random_leaf(run, session, &request.through_message_id);
+    Expected expected = expect_history(run, leaf, kinds, request.n_kinds, session);
     if (request.newest_first) reverse(&expected);
     check_entries(run, RUN_MESSAGES_DIRECT_FOR_SESSION, &request.base, &expected);
 }
@@ -188,12 +211,12 @@ static void compare_log(Run *run, ModelSession *session)
 }
 
 // The entries after the cut-off, without open ones.
-static Expected expect_window(Run *run, ModelSession *session, const Entry *marker,
-                              const MessageKind *kinds, size_t kind_count)
+static Expected expect_window(Run *run, Entry *leaf, const Entry *marker, const MessageKind *kinds,
+                              size_t kind_count)
 {
     const Entry *cut_off = NULL;
     if (marker) cut_off = marker->is_marker_open ? marker : marker->cut_off;
-    Expected all = expect_history(run, session, kinds, kind_count, false);
+    Expected all = expect_history(run, leaf, kinds, kind_count, NULL);
     Expected expected = {.entries = all.entries};
     // Along the history the entries after the cut-off are those from which one walks back to it.
     for (size_t i = 0; i < all.count; i++) {
@@ -221,8 +244,9 @@ static void compare_window(Run *run, ModelSession *session)
     request.session_id = session->id;
     request.kinds = kinds;
     request.n_kinds = random_kinds(run, kinds);
-    Entry *marker = model_latest_marker(session->head);
-    Expected expected = expect_window(run, session, marker, kinds, request.n_kinds);
+    Entry *leaf = compare_random_leaf(run, session, &request.through_message_id);
+    Entry *marker = model_latest_marker(leaf);
+    Expected expected = expect_window(run, leaf, marker, kinds, request.n_kinds);
     ProtobufCMessage *first =
         check_entries(run, RUN_MESSAGES_SINCE_LATEST_MARKER, &request.base, &expected);
     check_marker(run, ((MessagesSinceLatestMarkerResponse *)first)->marker, marker);
@@ -232,13 +256,15 @@ static void compare_markers(Run *run, ModelSession *session)
 {
     LatestMarkerRequest latest = LATEST_MARKER_REQUEST__INIT;
     latest.session_id = session->id;
+    Entry *leaf = compare_random_leaf(run, session, &latest.through_message_id);
     LatestMarkerResponse *response = RUN_CALL(run, LATEST_MARKER, LatestMarker, &latest, "");
-    check_marker(run, response->entry, model_latest_marker(session->head));
+    check_marker(run, response->entry, model_latest_marker(leaf));
 
     MessageKind kinds[] = {MESSAGE_KIND_COMPACTION};
     ListMarkersForSessionRequest request = LIST_MARKERS_FOR_SESSION_REQUEST__INIT;
     request.session_id = session->id;
-    Expected expected = expect_history(run, session, kinds, 1, false);
+    request.through_message_id = latest.through_message_id;
+    Expected expected = expect_history(run, leaf, kinds, 1, NULL);
     check_entries(run, RUN_LIST_MARKERS_FOR_SESSION, &request.base, &expected);
 }
 
@@ -264,11 +290,11 @@ static void check_todos(Run *run, ModelSession *session, const Todos *todos)
 }
 
 // Settings in force: of each subtype the newest in the history; in any order.
-static void check_settings(Run *run, ModelSession *session, const BuildContextResponse *context)
+static void check_settings(Run *run, Entry *leaf, const BuildContextResponse *context)
 {
     const char *known[64];
     size_t count = 0;
-    for (Entry *entry = session->head; entry; entry = entry->parent) {
+    for (Entry *entry = leaf; entry; entry = entry->parent) {
         if (entry->kind != MESSAGE_KIND_SETTING || entry->deleted_at) continue;
         size_t i = 0;
         while (i < count && strcmp(known[i], entry->subtype) != 0)
@@ -285,10 +311,10 @@ static void check_settings(Run *run, ModelSession *session, const BuildContextRe
     RUN_CHECK(run, context->n_settings == count);
 }
 
-static void check_model(Run *run, ModelSession *session, const ModelRef *actual)
+static void check_model(Run *run, ModelSession *session, const Entry *leaf, const ModelRef *actual)
 {
     const Entry *setting = NULL, *agent = NULL;
-    for (const Entry *entry = session->head; entry; entry = entry->parent) {
+    for (const Entry *entry = leaf; entry; entry = entry->parent) {
         if (entry->deleted_at || !entry->model_name) continue;
         bool is_setting = entry->kind == MESSAGE_KIND_SETTING;
         if (is_setting && !setting && strcmp(entry->subtype, "model") == 0) setting = entry;
@@ -309,14 +335,15 @@ static void compare_context(Run *run, ModelSession *session)
                                         MESSAGE_KIND_BRANCH_SUMMARY};
     BuildContextRequest request = BUILD_CONTEXT_REQUEST__INIT;
     request.session_id = session->id;
-    Entry *marker = model_latest_marker(session->head);
-    Expected expected = expect_window(run, session, marker, KINDS, 3);
+    Entry *leaf = compare_random_leaf(run, session, &request.through_message_id);
+    Entry *marker = model_latest_marker(leaf);
+    Expected expected = expect_window(run, leaf, marker, KINDS, 3);
     BuildContextResponse *context =
         (BuildContextResponse *)check_entries(run, RUN_BUILD_CONTEXT, &request.base, &expected);
     check_marker(run, context->marker, marker);
     RUN_CHECK(run, strcmp(context->head_id, session->head ? session->head->id : "") == 0);
-    check_settings(run, session, context);
-    check_model(run, session, context->model);
+    check_settings(run, leaf, context);
+    check_model(run, session, leaf, context->model);
     check_memories(run, session, context->memories, context->n_memories);
     RUN_CHECK(run, context->todos != NULL);
     check_todos(run, session, context->todos);

@@ -31,5 +31,9 @@ typedef struct Pages {
 
 Pages compare_read_pages(Run *run, RunMethod method, ProtobufCMessage *request, size_t expected);
 
+// Where a read looks from: the head, or at times any entry of the tree, which `*out_through` names
+// then, in scratch memory. An entry that is not in the tree must be refused.
+Entry *compare_random_leaf(Run *run, ModelSession *session, char **out_through);
+
 // Whether a listing by kinds (none: CONVERSATION and INJECTED) shows an entry.
 bool compare_kind_is_listed(const MessageKind *kinds, size_t count, MessageKind kind);

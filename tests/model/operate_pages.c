@@ -10,7 +10,10 @@ static void pages_begin(Run *run, ModelSession *session)
 {
     OpenPages *pages = &run->pages;
     size_t count;
-    Entry **history = model_history(&run->model, session->head, &count);
+    char *through;
+    Entry *leaf = compare_random_leaf(run, session, &through);
+    Entry **history = model_history(&run->model, leaf, &count);
+    snprintf(pages->through, sizeof(pages->through), "%s", through);
     pages->session = session;
     pages->newest_first = run_chance(run, 50);
     pages->is_direct = run_chance(run, 30);
@@ -62,6 +65,7 @@ void operate_pages(Run *run)
         request.session_id = pages->session->id;
         request.newest_first = pages->newest_first;
         request.cursor = pages->cursor;
+        request.through_message_id = pages->through;
         request.limit = limit;
         MessagesDirectForSessionResponse *response =
             RUN_CALL(run, MESSAGES_DIRECT_FOR_SESSION, MessagesDirectForSession, &request, "");
@@ -71,6 +75,7 @@ void operate_pages(Run *run)
         request.session_id = pages->session->id;
         request.newest_first = pages->newest_first;
         request.cursor = pages->cursor;
+        request.through_message_id = pages->through;
         request.limit = limit;
         MessagesForSessionResponse *response =
             RUN_CALL(run, MESSAGES_FOR_SESSION, MessagesForSession, &request, "");

@@ -102,8 +102,8 @@ enum { REPLAY_COUNT = 64, DEAD_ID_COUNT = 64, REPORT_LINES = 24 };
 typedef struct OpenPages {
     ModelSession *session; // NULL: none is open
     bool newest_first, is_direct;
-    char cursor[300];
-    Entry **entries; // what is left of the history as it was; owned
+    char cursor[300], through[ID_BYTES]; // "": it began at the head
+    Entry **entries;                     // what is left of the history as it was; owned
     size_t count, position;
 } OpenPages;
 

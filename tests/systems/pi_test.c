@@ -22,15 +22,22 @@ static MessageKind ALL[] = {
     MESSAGE_KIND_NAME,         MESSAGE_KIND_CUSTOM,
 };
 
-// getBranch: the path to the leaf, every kind.
-static const char *branch(Fixture *f, const char *session, const char *const *ids, size_t count)
+// getBranch(leaf): the path to any leaf, every kind; "" is the session's.
+static const char *branch_to(Fixture *f, const char *session, const char *leaf,
+                             const char *const *ids, size_t count)
 {
     MessagesForSessionResponse *page =
         CALL_OK(f, messages_for_session, MessagesForSession,
                 {.session_id = CHARS(session),
                  .kinds = ALL,
-                 .n_kinds = sizeof(ALL) / sizeof(*ALL)});
+                 .n_kinds = sizeof(ALL) / sizeof(*ALL),
+                 .through_message_id = CHARS(leaf)});
     return order_of(f, page->messages, page->n_messages, ids, count);
+}
+
+static const char *branch(Fixture *f, const char *session, const char *const *ids, size_t count)
+{
+    return branch_to(f, session, "", ids, count);
 }
 
 // getTree and getChildren: one scan of the log; each entry names its parent.
@@ -109,6 +116,11 @@ static void branches(Fixture *f, const char *session)
     ids[4] = append_ok(f, session, ROLE_USER, "5");
     CHECK_STR(children(f, session, ids[1], ids, 5), "c d e");
     CHECK_STR(branch(f, session, ids, 5), "a b e");
+    for (size_t i = 2; i < 5; i++) { // from elsewhere: the pointer stays
+        static const char *const PATHS[] = {"a b c", "a b d", "a b e"};
+        CHECK_STR(branch_to(f, session, ids[i], ids, 5), PATHS[i - 2]);
+    }
+    CHECK_STR(get_ok(f, session)->head_id, ids[4]);
     rewind_ok(f, session, ids[2]);
     CHECK_STR(branch(f, session, ids, 5), "a b c");
     rewind_ok(f, session, ""); // resetLeaf: the next one is a new root

@@ -3096,15 +3096,16 @@ func (x *GetMessageResponse) GetMessage() *Message {
 }
 
 type MessagesForSessionRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	Kinds         []MessageKind          `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=tine.v1.MessageKind" json:"kinds,omitempty"` // none: CONVERSATION and INJECTED
-	NewestFirst   bool                   `protobuf:"varint,3,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
-	Limit         uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"` // 0: as many as page_bytes holds
-	Cursor        string                 `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	PageBytes     uint32                 `protobuf:"varint,6,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	SessionId        string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Kinds            []MessageKind          `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=tine.v1.MessageKind" json:"kinds,omitempty"` // none: CONVERSATION and INJECTED
+	NewestFirst      bool                   `protobuf:"varint,3,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	Limit            uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"` // 0: as many as page_bytes holds
+	Cursor           string                 `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	PageBytes        uint32                 `protobuf:"varint,6,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
+	ThroughMessageId string                 `protobuf:"bytes,7,opt,name=through_message_id,json=throughMessageId,proto3" json:"through_message_id,omitempty"` // "": the head
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *MessagesForSessionRequest) Reset() {
@@ -3179,6 +3180,13 @@ func (x *MessagesForSessionRequest) GetPageBytes() uint32 {
 	return 0
 }
 
+func (x *MessagesForSessionRequest) GetThroughMessageId() string {
+	if x != nil {
+		return x.ThroughMessageId
+	}
+	return ""
+}
+
 type MessagesForSessionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Messages      []*Message             `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
@@ -3232,15 +3240,16 @@ func (x *MessagesForSessionResponse) GetNextCursor() string {
 }
 
 type MessagesDirectForSessionRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	Kinds         []MessageKind          `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=tine.v1.MessageKind" json:"kinds,omitempty"`
-	NewestFirst   bool                   `protobuf:"varint,3,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
-	Limit         uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	Cursor        string                 `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	PageBytes     uint32                 `protobuf:"varint,6,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	SessionId        string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Kinds            []MessageKind          `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=tine.v1.MessageKind" json:"kinds,omitempty"`
+	NewestFirst      bool                   `protobuf:"varint,3,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	Limit            uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Cursor           string                 `protobuf:"bytes,5,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	PageBytes        uint32                 `protobuf:"varint,6,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
+	ThroughMessageId string                 `protobuf:"bytes,7,opt,name=through_message_id,json=throughMessageId,proto3" json:"through_message_id,omitempty"` // "": the head
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *MessagesDirectForSessionRequest) Reset() {
@@ -3315,6 +3324,13 @@ func (x *MessagesDirectForSessionRequest) GetPageBytes() uint32 {
 	return 0
 }
 
+func (x *MessagesDirectForSessionRequest) GetThroughMessageId() string {
+	if x != nil {
+		return x.ThroughMessageId
+	}
+	return ""
+}
+
 type MessagesDirectForSessionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Messages      []*Message             `protobuf:"bytes,1,rep,name=messages,proto3" json:"messages,omitempty"`
@@ -3368,14 +3384,15 @@ func (x *MessagesDirectForSessionResponse) GetNextCursor() string {
 }
 
 type MessagesSinceLatestMarkerRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	Kinds         []MessageKind          `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=tine.v1.MessageKind" json:"kinds,omitempty"`
-	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Cursor        string                 `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	PageBytes     uint32                 `protobuf:"varint,5,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	SessionId        string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Kinds            []MessageKind          `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=tine.v1.MessageKind" json:"kinds,omitempty"`
+	Limit            uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Cursor           string                 `protobuf:"bytes,4,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	PageBytes        uint32                 `protobuf:"varint,5,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
+	ThroughMessageId string                 `protobuf:"bytes,6,opt,name=through_message_id,json=throughMessageId,proto3" json:"through_message_id,omitempty"` // "": the head
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *MessagesSinceLatestMarkerRequest) Reset() {
@@ -3441,6 +3458,13 @@ func (x *MessagesSinceLatestMarkerRequest) GetPageBytes() uint32 {
 		return x.PageBytes
 	}
 	return 0
+}
+
+func (x *MessagesSinceLatestMarkerRequest) GetThroughMessageId() string {
+	if x != nil {
+		return x.ThroughMessageId
+	}
+	return ""
 }
 
 type MessagesSinceLatestMarkerResponse struct {
@@ -3630,10 +3654,11 @@ func (x *AddCompactionMarkerResponse) GetEntry() *Message {
 }
 
 type LatestMarkerRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	SessionId        string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	ThroughMessageId string                 `protobuf:"bytes,2,opt,name=through_message_id,json=throughMessageId,proto3" json:"through_message_id,omitempty"` // "": the head
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *LatestMarkerRequest) Reset() {
@@ -3669,6 +3694,13 @@ func (*LatestMarkerRequest) Descriptor() ([]byte, []int) {
 func (x *LatestMarkerRequest) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
+	}
+	return ""
+}
+
+func (x *LatestMarkerRequest) GetThroughMessageId() string {
+	if x != nil {
+		return x.ThroughMessageId
 	}
 	return ""
 }
@@ -3718,13 +3750,14 @@ func (x *LatestMarkerResponse) GetEntry() *Message {
 }
 
 type ListMarkersForSessionRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	Limit         uint32                 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Cursor        string                 `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	PageBytes     uint32                 `protobuf:"varint,4,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	SessionId        string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Limit            uint32                 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Cursor           string                 `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	PageBytes        uint32                 `protobuf:"varint,4,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
+	ThroughMessageId string                 `protobuf:"bytes,5,opt,name=through_message_id,json=throughMessageId,proto3" json:"through_message_id,omitempty"` // "": the head
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ListMarkersForSessionRequest) Reset() {
@@ -3783,6 +3816,13 @@ func (x *ListMarkersForSessionRequest) GetPageBytes() uint32 {
 		return x.PageBytes
 	}
 	return 0
+}
+
+func (x *ListMarkersForSessionRequest) GetThroughMessageId() string {
+	if x != nil {
+		return x.ThroughMessageId
+	}
+	return ""
 }
 
 type ListMarkersForSessionResponse struct {
@@ -4857,9 +4897,10 @@ type BuildContextRequest struct {
 	PageBytes uint32                 `protobuf:"varint,4,opt,name=page_bytes,json=pageBytes,proto3" json:"page_bytes,omitempty"`
 	// The model is that of the newest entry that has one, SETTING "model" or assistant; absent if
 	// there is none.
-	NewestModel   bool `protobuf:"varint,5,opt,name=newest_model,json=newestModel,proto3" json:"newest_model,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NewestModel      bool   `protobuf:"varint,5,opt,name=newest_model,json=newestModel,proto3" json:"newest_model,omitempty"`
+	ThroughMessageId string `protobuf:"bytes,6,opt,name=through_message_id,json=throughMessageId,proto3" json:"through_message_id,omitempty"` // "": the head
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *BuildContextRequest) Reset() {
@@ -4925,6 +4966,13 @@ func (x *BuildContextRequest) GetNewestModel() bool {
 		return x.NewestModel
 	}
 	return false
+}
+
+func (x *BuildContextRequest) GetThroughMessageId() string {
+	if x != nil {
+		return x.ThroughMessageId
+	}
+	return ""
 }
 
 type BuildContextResponse struct {
@@ -7987,7 +8035,7 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x10session_external\x18\x02 \x01(\v2\x18.tine.v1.SessionExternalH\x00R\x0fsessionExternalB\x04\n" +
 	"\x02by\"@\n" +
 	"\x12GetMessageResponse\x12*\n" +
-	"\amessage\x18\x01 \x01(\v2\x10.tine.v1.MessageR\amessage\"\xd6\x01\n" +
+	"\amessage\x18\x01 \x01(\v2\x10.tine.v1.MessageR\amessage\"\x84\x02\n" +
 	"\x19MessagesForSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12*\n" +
@@ -7996,11 +8044,12 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12\x1d\n" +
 	"\n" +
-	"page_bytes\x18\x06 \x01(\rR\tpageBytes\"k\n" +
+	"page_bytes\x18\x06 \x01(\rR\tpageBytes\x12,\n" +
+	"\x12through_message_id\x18\a \x01(\tR\x10throughMessageId\"k\n" +
 	"\x1aMessagesForSessionResponse\x12,\n" +
 	"\bmessages\x18\x01 \x03(\v2\x10.tine.v1.MessageR\bmessages\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
-	"nextCursor\"\xdc\x01\n" +
+	"nextCursor\"\x8a\x02\n" +
 	"\x1fMessagesDirectForSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12*\n" +
@@ -8009,11 +8058,12 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x05 \x01(\tR\x06cursor\x12\x1d\n" +
 	"\n" +
-	"page_bytes\x18\x06 \x01(\rR\tpageBytes\"q\n" +
+	"page_bytes\x18\x06 \x01(\rR\tpageBytes\x12,\n" +
+	"\x12through_message_id\x18\a \x01(\tR\x10throughMessageId\"q\n" +
 	" MessagesDirectForSessionResponse\x12,\n" +
 	"\bmessages\x18\x01 \x03(\v2\x10.tine.v1.MessageR\bmessages\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
-	"nextCursor\"\xba\x01\n" +
+	"nextCursor\"\xe8\x01\n" +
 	" MessagesSinceLatestMarkerRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12*\n" +
@@ -8021,7 +8071,8 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x04 \x01(\tR\x06cursor\x12\x1d\n" +
 	"\n" +
-	"page_bytes\x18\x05 \x01(\rR\tpageBytes\"\x9c\x01\n" +
+	"page_bytes\x18\x05 \x01(\rR\tpageBytes\x12,\n" +
+	"\x12through_message_id\x18\x06 \x01(\tR\x10throughMessageId\"\x9c\x01\n" +
 	"!MessagesSinceLatestMarkerResponse\x12,\n" +
 	"\bmessages\x18\x01 \x03(\v2\x10.tine.v1.MessageR\bmessages\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
@@ -8034,19 +8085,21 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x10expected_head_id\x18\x03 \x01(\tH\x00R\x0eexpectedHeadIdB\x0f\n" +
 	"\rexpected_head\"E\n" +
 	"\x1bAddCompactionMarkerResponse\x12&\n" +
-	"\x05entry\x18\x01 \x01(\v2\x10.tine.v1.MessageR\x05entry\"4\n" +
+	"\x05entry\x18\x01 \x01(\v2\x10.tine.v1.MessageR\x05entry\"b\n" +
 	"\x13LatestMarkerRequest\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tR\tsessionId\">\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12,\n" +
+	"\x12through_message_id\x18\x02 \x01(\tR\x10throughMessageId\">\n" +
 	"\x14LatestMarkerResponse\x12&\n" +
-	"\x05entry\x18\x01 \x01(\v2\x10.tine.v1.MessageR\x05entry\"\x8a\x01\n" +
+	"\x05entry\x18\x01 \x01(\v2\x10.tine.v1.MessageR\x05entry\"\xb8\x01\n" +
 	"\x1cListMarkersForSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x03 \x01(\tR\x06cursor\x12\x1d\n" +
 	"\n" +
-	"page_bytes\x18\x04 \x01(\rR\tpageBytes\"l\n" +
+	"page_bytes\x18\x04 \x01(\rR\tpageBytes\x12,\n" +
+	"\x12through_message_id\x18\x05 \x01(\tR\x10throughMessageId\"l\n" +
 	"\x1dListMarkersForSessionResponse\x12*\n" +
 	"\aentries\x18\x01 \x03(\v2\x10.tine.v1.MessageR\aentries\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
@@ -8134,7 +8187,7 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x15ListOriginalsResponse\x12/\n" +
 	"\toriginals\x18\x01 \x03(\v2\x11.tine.v1.OriginalR\toriginals\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
-	"nextCursor\"\xa4\x01\n" +
+	"nextCursor\"\xd2\x01\n" +
 	"\x13BuildContextRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -8142,7 +8195,8 @@ const file_tine_v1_store_proto_rawDesc = "" +
 	"\x06cursor\x18\x03 \x01(\tR\x06cursor\x12\x1d\n" +
 	"\n" +
 	"page_bytes\x18\x04 \x01(\rR\tpageBytes\x12!\n" +
-	"\fnewest_model\x18\x05 \x01(\bR\vnewestModel\"\xd2\x02\n" +
+	"\fnewest_model\x18\x05 \x01(\bR\vnewestModel\x12,\n" +
+	"\x12through_message_id\x18\x06 \x01(\tR\x10throughMessageId\"\xd2\x02\n" +
 	"\x14BuildContextResponse\x12,\n" +
 	"\bmessages\x18\x01 \x03(\v2\x10.tine.v1.MessageR\bmessages\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +

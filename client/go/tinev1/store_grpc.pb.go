@@ -155,20 +155,27 @@ type StoreServiceClient interface {
 	// Returns the current history, inherited entries included, oldest first or newest first: entries
 	// of the given kinds (none: CONVERSATION and INJECTED) that are not deleted. The cursor pins the
 	// history as it was at the first page.
+	// With through_message_id it is the history through that entry instead, as it would be if the
+	// head were there: any entry of the session's tree, as ForkSession says it. Nothing moves, and
+	// what is appended later, wherever, is not in it. NOT_FOUND: MESSAGE_NOT_FOUND.
+	// INVALID_ARGUMENT: NOT_IN_TREE.
 	MessagesForSession(ctx context.Context, in *MessagesForSessionRequest, opts ...grpc.CallOption) (*MessagesForSessionResponse, error)
-	// The same, restricted to the session's own entries.
+	// The same, through_message_id too, restricted to the session's own entries.
 	MessagesDirectForSession(ctx context.Context, in *MessagesDirectForSessionRequest, opts ...grpc.CallOption) (*MessagesDirectForSessionResponse, error)
 	// Returns the live window: the entries of the current history strictly after the cut-off of its
 	// latest marker, without open ones, oldest first, and that marker's entry (on the first page). A
-	// history without a marker is all live.
+	// history without a marker is all live. through_message_id as with MessagesForSession: then it is
+	// the window of that history, by the latest marker in it.
 	MessagesSinceLatestMarker(ctx context.Context, in *MessagesSinceLatestMarkerRequest, opts ...grpc.CallOption) (*MessagesSinceLatestMarkerResponse, error)
 	// Appends an entry of kind COMPACTION that carries the marker, and returns it.
 	// before_message_id (the cut-off) or keep_all is required: INVALID_ARGUMENT, also when the
 	// cut-off is not in the current history. NOT_FOUND: SESSION_NOT_FOUND, MESSAGE_NOT_FOUND.
 	AddCompactionMarker(ctx context.Context, in *AddCompactionMarkerRequest, opts ...grpc.CallOption) (*AddCompactionMarkerResponse, error)
 	// Returns the newest marker entry of the current history, inherited ones included, or none.
+	// through_message_id as with MessagesForSession.
 	LatestMarker(ctx context.Context, in *LatestMarkerRequest, opts ...grpc.CallOption) (*LatestMarkerResponse, error)
 	// Lists the marker entries of the current history, inherited ones included, oldest first.
+	// through_message_id as with MessagesForSession.
 	ListMarkersForSession(ctx context.Context, in *ListMarkersForSessionRequest, opts ...grpc.CallOption) (*ListMarkersForSessionResponse, error)
 	// Remembers a fact. content is trimmed and must not be empty; only scope SESSION is accepted.
 	RememberSessionMemory(ctx context.Context, in *RememberSessionMemoryRequest, opts ...grpc.CallOption) (*RememberSessionMemoryResponse, error)
@@ -251,7 +258,8 @@ type StoreServiceClient interface {
 	// session's), memories and todos, and the head. Later pages hold further messages only. A reply
 	// has 16 MiB at most: on a first page that the marker and the rest fill, there may be no message,
 	// and what does not fit at all (todos, settings, memories, in this order) is left to its own
-	// call.
+	// call. through_message_id as with MessagesForSession: marker, window, model and settings are
+	// those of that history; memories, todos and the head are the session's.
 	BuildContext(ctx context.Context, in *BuildContextRequest, opts ...grpc.CallOption) (*BuildContextResponse, error)
 	// Appends messages and, if it is given, records the call that produced them: all or nothing, one
 	// after the other with nobody's entries between, sequences without a gap. The fields are those of
@@ -900,20 +908,27 @@ type StoreServiceServer interface {
 	// Returns the current history, inherited entries included, oldest first or newest first: entries
 	// of the given kinds (none: CONVERSATION and INJECTED) that are not deleted. The cursor pins the
 	// history as it was at the first page.
+	// With through_message_id it is the history through that entry instead, as it would be if the
+	// head were there: any entry of the session's tree, as ForkSession says it. Nothing moves, and
+	// what is appended later, wherever, is not in it. NOT_FOUND: MESSAGE_NOT_FOUND.
+	// INVALID_ARGUMENT: NOT_IN_TREE.
 	MessagesForSession(context.Context, *MessagesForSessionRequest) (*MessagesForSessionResponse, error)
-	// The same, restricted to the session's own entries.
+	// The same, through_message_id too, restricted to the session's own entries.
 	MessagesDirectForSession(context.Context, *MessagesDirectForSessionRequest) (*MessagesDirectForSessionResponse, error)
 	// Returns the live window: the entries of the current history strictly after the cut-off of its
 	// latest marker, without open ones, oldest first, and that marker's entry (on the first page). A
-	// history without a marker is all live.
+	// history without a marker is all live. through_message_id as with MessagesForSession: then it is
+	// the window of that history, by the latest marker in it.
 	MessagesSinceLatestMarker(context.Context, *MessagesSinceLatestMarkerRequest) (*MessagesSinceLatestMarkerResponse, error)
 	// Appends an entry of kind COMPACTION that carries the marker, and returns it.
 	// before_message_id (the cut-off) or keep_all is required: INVALID_ARGUMENT, also when the
 	// cut-off is not in the current history. NOT_FOUND: SESSION_NOT_FOUND, MESSAGE_NOT_FOUND.
 	AddCompactionMarker(context.Context, *AddCompactionMarkerRequest) (*AddCompactionMarkerResponse, error)
 	// Returns the newest marker entry of the current history, inherited ones included, or none.
+	// through_message_id as with MessagesForSession.
 	LatestMarker(context.Context, *LatestMarkerRequest) (*LatestMarkerResponse, error)
 	// Lists the marker entries of the current history, inherited ones included, oldest first.
+	// through_message_id as with MessagesForSession.
 	ListMarkersForSession(context.Context, *ListMarkersForSessionRequest) (*ListMarkersForSessionResponse, error)
 	// Remembers a fact. content is trimmed and must not be empty; only scope SESSION is accepted.
 	RememberSessionMemory(context.Context, *RememberSessionMemoryRequest) (*RememberSessionMemoryResponse, error)
@@ -996,7 +1011,8 @@ type StoreServiceServer interface {
 	// session's), memories and todos, and the head. Later pages hold further messages only. A reply
 	// has 16 MiB at most: on a first page that the marker and the rest fill, there may be no message,
 	// and what does not fit at all (todos, settings, memories, in this order) is left to its own
-	// call.
+	// call. through_message_id as with MessagesForSession: marker, window, model and settings are
+	// those of that history; memories, todos and the head are the session's.
 	BuildContext(context.Context, *BuildContextRequest) (*BuildContextResponse, error)
 	// Appends messages and, if it is given, records the call that produced them: all or nothing, one
 	// after the other with nobody's entries between, sequences without a gap. The fields are those of

@@ -162,6 +162,7 @@ Error handle_build_context(Call *call, const BuildContextRequest *request,
         .limit = request->limit,
         .cursor = request->cursor,
         .page_bytes = request->page_bytes,
+        .through_message_id = request->through_message_id,
     };
     HistoryPage page;
     Error error = history_begin(call, &history, &page);

@@ -8,6 +8,18 @@
 
 enum { SINCE_MARKER_FIELD_MARKER = 3 };
 
+// The history through an entry never changes: whatever is written later has a newer id.
+static Error history_segments(Call *call, Ulid session, const char *through_message_id, Ulid pin,
+                              SegmentList *out)
+{
+    Ulid through, owner;
+    Error error = call_optional_id(call, "through_message_id", through_message_id, &through);
+    if (error) return error;
+    if (ulid_is_zero(through)) return origin_segments(call->txn, session, pin, out);
+    error = origin_resolve(call->txn, session, through, &owner);
+    return error ? error : origin_segments(call->txn, owner, through, out);
+}
+
 Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page)
 {
     *page = (HistoryPage){.query = {.kinds = history_kinds_default(), .before = ULID_MAX}};
@@ -43,7 +55,8 @@ Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page
     } else {
         query->after = page->cursor.position;
     }
-    error = origin_segments(call->txn, page->session, page->cursor.pin, &page->segments);
+    error = history_segments(call, page->session, request->through_message_id, page->cursor.pin,
+                             &page->segments);
     query->segments = &page->segments;
     return error;
 }
@@ -69,7 +82,7 @@ Error history_window(Call *call, HistoryPage *page, uint32_t marker_field)
     return message_append_to(call->txn, marker.session, marker.message, marker_field, &call->reply);
 }
 
-// MessagesForSession: the current history, inherited entries included.
+// MessagesForSession: the current history, or that through an entry, inherited entries included.
 Error handle_messages_for_session(Call *call, const MessagesForSessionRequest *request,
                                   MessagesForSessionResponse *response)
 {
@@ -81,6 +94,7 @@ Error handle_messages_for_session(Call *call, const MessagesForSessionRequest *r
         .limit = request->limit,
         .cursor = request->cursor,
         .page_bytes = request->page_bytes,
+        .through_message_id = request->through_message_id,
     };
     HistoryPage page;
     Error error = history_begin(call, &history, &page);
@@ -100,6 +114,7 @@ Error handle_messages_direct_for_session(Call *call, const MessagesDirectForSess
         .limit = request->limit,
         .cursor = request->cursor,
         .page_bytes = request->page_bytes,
+        .through_message_id = request->through_message_id,
     };
     HistoryPage page;
     Error error = history_begin(call, &history, &page);
@@ -120,6 +135,7 @@ Error handle_messages_since_latest_marker(Call *call,
         .limit = request->limit,
         .cursor = request->cursor,
         .page_bytes = request->page_bytes,
+        .through_message_id = request->through_message_id,
     };
     HistoryPage page;
     Error error = history_begin(call, &history, &page);
@@ -136,7 +152,9 @@ Error handle_latest_marker(Call *call, const LatestMarkerRequest *request,
     SegmentList segments;
     MarkerPlace marker;
     Error error = read_session(call, request->session_id, &session);
-    if (!error) error = origin_segments(call->txn, session, ULID_MAX, &segments);
+    if (!error) {
+        error = history_segments(call, session, request->through_message_id, ULID_MAX, &segments);
+    }
     if (!error) {
         error = marker_newest(call->txn, &segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
     }
@@ -156,6 +174,7 @@ Error handle_list_markers_for_session(Call *call, const ListMarkersForSessionReq
         .limit = request->limit,
         .cursor = request->cursor,
         .page_bytes = request->page_bytes,
+        .through_message_id = request->through_message_id,
     };
     HistoryPage page;
     Error error = history_begin(call, &history, &page);

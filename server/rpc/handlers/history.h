@@ -14,6 +14,7 @@ typedef struct HistoryRequest {
     uint32_t limit;
     const char *cursor;
     uint32_t page_bytes;
+    const char *through_message_id; // "": the head
 } HistoryRequest;
 
 typedef struct HistoryPage {
@@ -24,7 +25,8 @@ typedef struct HistoryPage {
     bool is_later_page;
 } HistoryPage;
 
-// Reads the request and finds the history, as it was at the first page.
+// Reads the request and finds the history, as it was at the first page, or that through an entry.
+// ERROR_MESSAGE_NOT_FOUND, ERROR_NOT_IN_TREE: of that entry.
 MUST_USE Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page);
 
 // Narrows the page to the live window; on the first page the marker is appended to the reply.
