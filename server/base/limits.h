@@ -49,6 +49,7 @@ enum {
     ATTACHMENT_COUNT_MAX = 256,
     EXCHANGE_MESSAGE_COUNT_MAX = 2048,
     EXCHANGE_PART_COUNT_MAX = 65536, // over all messages: each one's id is in the reply
+    REPLAY_CALL_COUNT_MAX = 1024,    // the newest ones, among which a replay looks for its call
     TODO_COUNT_MAX = 1000,
     KIND_FILTER_COUNT_MAX = 16,
     UPDATE_MASK_COUNT_MAX = 32,

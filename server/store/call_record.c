@@ -10,7 +10,11 @@
 #include "store/session.h"
 #include "store/totals.h"
 
-enum { CALL_KEY_BYTES = 2 * ULID_BYTES + 2, CALL_FIELD_NUMBER_CREATED_AT = 8 };
+enum {
+    CALL_KEY_BYTES = 2 * ULID_BYTES + 2,
+    CALL_FIELD_NUMBER_REQUEST_ID = 3,
+    CALL_FIELD_NUMBER_CREATED_AT = 8,
+};
 
 static Error call_get(Txn *txn, Ulid session, Ulid id, CallRecord **out)
 {
@@ -196,6 +200,43 @@ Error call_record_newest(Txn *txn, Ulid session, CallRecord **out)
     if (!error) error = step_back(cursor, session, ULID_MAX, &found, &id);
     if (error || !found) return error;
     return call_get(txn, session, id, out);
+}
+
+// It stands in the first chunk, behind two ids.
+static bool call_has_request_id(Slice first, const char *request_id)
+{
+    WireField field;
+    while (wire_next(&first, &field) && field.number <= CALL_FIELD_NUMBER_REQUEST_ID) {
+        if (field.number != CALL_FIELD_NUMBER_REQUEST_ID) continue;
+        return slice_equal(field.bytes, slice_of(request_id));
+    }
+    return false;
+}
+
+Error call_record_is_known(Txn *txn, Ulid session, const NewCall *call, bool *out)
+{
+    *out = true;
+    if (call->external) {
+        Error error = call_external_check(txn, call);
+        *out = error == ERROR_EXTERNAL_TAKEN;
+        if (*out && txn->detail) txn->detail->text[0] = '\0';
+        return *out ? ERROR_NONE : error;
+    }
+    if (!*call->request_id) return ERROR_NONE;
+    CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
+    Error error = kv_cursor_open(txn->kv, TABLE_CALLS, &cursor);
+    Ulid id = ULID_MAX;
+    for (size_t i = 0; !error && i < REPLAY_CALL_COUNT_MAX; i++) {
+        bool found;
+        Slice first = {NULL, 0};
+        error = step_back(cursor, session, id, &found, &id);
+        if (error || !found) break;
+        Key key = key_of_ids(session, id);
+        error = record_get_first(txn, TABLE_CALLS, &key, &found, &first);
+        if (!error && call_has_request_id(first, call->request_id)) return ERROR_NONE;
+    }
+    *out = false;
+    return error;
 }
 
 Error call_record_delete(Txn *txn, Ulid session, Ulid id, CallReceipt *out_receipt)

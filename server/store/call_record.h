@@ -18,6 +18,11 @@ typedef struct CallRecordPut {
 // ERROR_EXTERNAL_TAKEN, naming the holder.
 MUST_USE Error call_external_check(Txn *txn, const NewCall *call);
 
+// Whether the call that a replay brings may be recorded already: its external id is taken, or, if
+// it has none, its request id is that of one of the session's newest calls. One with neither may
+// always be.
+MUST_USE Error call_record_is_known(Txn *txn, Ulid session, const NewCall *call, bool *out);
+
 // Records a call under an issued id that is newer than all before, with its event, and fills the
 // receipt, whose strings are in the transaction's arena. Works on deleted and archived sessions.
 // `call_external_check` came before. ERROR_SESSION_NOT_FOUND.

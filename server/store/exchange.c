@@ -131,6 +131,16 @@ static Error put_call(Txn *txn, const Exchange *exchange, Ulid id, AppendExchang
     return error;
 }
 
+// A replay that has no message to add may bring a call all the same: an answer that came out as the
+// one before was paid for again.
+static Error put_call_alone(Txn *txn, const Exchange *exchange, AppendExchangeResponse *out)
+{
+    bool is_known;
+    Error error = call_record_is_known(txn, exchange->session, exchange->call, &is_known);
+    if (error || is_known) return error;
+    return put_call(txn, exchange, txn_issue_id(txn), out);
+}
+
 static Error propagate_messages(Txn *txn, const Exchange *exchange, size_t first,
                                 AppendExchangeResponse *out)
 {
@@ -167,9 +177,9 @@ Error exchange_append(Txn *txn, const Exchange *exchange, AppendExchangeResponse
     if (!error && exchange->is_replay) error = replay_skip(txn, exchange, &first);
     if (error) return error;
     out->skipped_count = (uint32_t)first;
-    if (first == exchange->count) return ERROR_NONE;
-
     const NewCall *call = exchange->call;
+    if (first == exchange->count) return call ? put_call_alone(txn, exchange, out) : ERROR_NONE;
+
     if (call) error = call_external_check(txn, call);
     if (error) return error;
     Ulid call_id = call ? txn_issue_id(txn) : ULID_ZERO;

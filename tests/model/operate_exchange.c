@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "compare.h"
 #include "operate.h"
 
@@ -55,12 +56,30 @@ static void sending_call(Run *run, Sending *sending)
     if (run_chance(run, 40)) return;
     sending->call = (CallRecord)CALL_RECORD__INIT;
     operate_random_call(run, &sending->call);
+    const ModelSession *session = sending->pick.session;
+    if (session && session->call_count && run_chance(run, 30)) { // as if it were sent again
+        const CallRecord *like = session->calls[run_below(run, session->call_count)];
+        sending->call.request_id = text_of(like->request_id);
+    }
     sending->new_call = operate_new_call(&sending->call);
     sending->request.call = &sending->new_call;
     const External *external = sending->call.external;
     bool is_taken = external && operate_call_is_taken(&run->model, external);
     bool is_new = sending->first < sending->request.n_messages;
     if (is_taken && is_new && !*sending->reason) sending->reason = "EXTERNAL_TAKEN";
+}
+
+// Whether a replay without a new message leaves its call out.
+static bool call_is_known(Run *run, const Sending *sending)
+{
+    const NewCall *call = sending->request.call;
+    const ModelSession *session = sending->pick.session;
+    if (call->external) return operate_call_is_taken(&run->model, call->external);
+    for (size_t i = session->call_count; i > 0; i--) {
+        if (session->call_count - i == REPLAY_CALL_COUNT_MAX) return false;
+        if (strcmp(session->calls[i - 1]->request_id, call->request_id) == 0) return true;
+    }
+    return false;
 }
 
 // Whether the message is one of those at the end that the request's call produced.
@@ -156,11 +175,9 @@ static void sending_send(Run *run, Sending *sending)
     size_t count = request->n_messages - sending->first;
     RUN_CHECK(run, response->skipped_count == sending->first);
     RUN_CHECK(run, response->n_receipts == count);
-    RUN_CHECK(run, (response->call != NULL) == (count > 0 && request->call));
-    if (count == 0) {
-        RUN_CHECK(run, response->n_totals == 0);
-        return;
-    }
+    bool has_call = request->call && (count > 0 || !call_is_known(run, sending));
+    RUN_CHECK(run, (response->call != NULL) == has_call);
+    if (count == 0 && !has_call) RUN_CHECK(run, response->n_totals == 0);
     if (response->call) run_new_id(run, response->call->id); // issued before the messages'
     Totals sum = TOTALS__INIT;
     bool has_usage = false;

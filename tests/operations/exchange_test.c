@@ -380,6 +380,82 @@ TEST(replay_without_anything_new_writes_nothing)
     CHECK_EQ(get_ok(f, session)->call_count, 1);
 }
 
+// The same again, with a call that says which one it is.
+static AppendExchangeResponse *replay_as(Fixture *f, const char *session, const char *request_id,
+                                         External *external)
+{
+    Sent *sent = conversation(f, session, "u:1 a:2");
+    sent->request.replay = true;
+    sent->request.call = &sent->call;
+    sent->request.propagate_usage = true;
+    sent->call.request_id = CHARS(request_id);
+    sent->call.external = external;
+    return exchange_ok(f, sent);
+}
+
+// An answer that came out as the one before was paid for a second time.
+TEST(replay_without_a_new_message_records_a_call_that_is_new)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    AppendExchangeResponse *first = replay_as(f, session, "r1", NULL);
+    AppendExchangeResponse *second = replay_as(f, session, "r2", NULL);
+    CHECK_EQ(second->n_receipts, 0);
+    CHECK_EQ(second->skipped_count, 2);
+    CHECK(second->call && strcmp(second->call->id, first->call->id) != 0);
+    CHECK_EQ(second->n_totals, 1);
+    check_totals(get_ok(f, session)->totals, 20, 10, 0, 0, 2 * 1234000);
+    Session *head = get_ok(f, session);
+    CHECK_EQ(head->call_count, 2);
+    CHECK_STR(head->last_call->request_id, "r2");
+    CHECK_EQ(head->message_count, 2);
+    MessagesForSessionResponse *page =
+        CALL_OK(f, messages_for_session, MessagesForSession, {.session_id = CHARS(session)});
+    CHECK_STR(page->messages[1]->call_id, first->call->id); // whose answer it was first
+    ListEventsResponse *events =
+        CALL_OK(f, list_events, ListEvents, {.after_sequence = newest_sequence(f) - 1});
+    CHECK_STR(events->events[0]->type, "call.recorded");
+    CHECK_STR(events->events[0]->record_id, second->call->id);
+}
+
+TEST(replay_without_a_new_message_records_no_call_twice)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    External external = {.source = "hecate", .id = "call_1"};
+    External other = {.source = "hecate", .id = "call_2"};
+    replay_as(f, session, "r1", NULL);
+    replay_as(f, session, "r2", NULL);
+    replay_as(f, session, "r3", &external);
+    uint64_t before = newest_sequence(f);
+    CHECK(!replay_as(f, session, "r1", NULL)->call); // sent again, late
+    CHECK(!replay_as(f, session, "r2", NULL)->call);
+    CHECK(!replay_as(f, session, "r4", &external)->call); // the external id is the one that counts
+    CHECK(!replay_as(f, session, "", NULL)->call);        // nobody can tell which one it is
+    CHECK_EQ(newest_sequence(f), before);
+    CHECK(replay_as(f, session, "r3", &other)->call);
+    CHECK_EQ(get_ok(f, session)->call_count, 4);
+    const char *elsewhere = session_ok(f); // a request id is one of its session
+    CHECK(replay_as(f, elsewhere, "r1", NULL)->call);
+    CHECK(!replay_as(f, elsewhere, "r9", &other)->call); // an external one, of the store
+}
+
+// However long the ledger is, the writer looks at its end alone.
+TEST(replay_without_a_new_message_looks_for_its_call_among_the_newest)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    ModelRef model = {.provider = "p", .name = "m"};
+    replay_as(f, session, "r1", NULL);
+    for (int i = 1; i < REPLAY_CALL_COUNT_MAX; i++) {
+        NewCall call = {.resolved = &model, .request_id = "other"};
+        CALL_OK(f, record_call, RecordCall, {.session_id = CHARS(session), .call = &call});
+    }
+    CHECK(!replay_as(f, session, "r1", NULL)->call);
+    CHECK(replay_as(f, session, "new", NULL)->call);
+    CHECK(replay_as(f, session, "r1", NULL)->call); // one too many came since
+}
+
 TEST(replay_that_diverges_is_refused_with_the_place)
 {
     const char *session;

@@ -393,6 +393,28 @@ TEST(hecate_replay_of_several_turns)
     CHECK_EQ(calls(f, id)->n_calls, 3);
 }
 
+// Asked for once more, the same answer came out: nothing new was said, and money was spent.
+TEST(hecate_replay_of_an_answer_that_came_out_the_same)
+{
+    CLEANUP(fixture_close) Fixture *f = socket_fixture();
+    const char *id = session_ok(f);
+    for (int i = 0; i < 3; i++) {
+        bool is_made_again = i == 1, is_sent_again = i == 2;
+        Round *round = round_new(f, i == 0 ? "req-1" : "req-2");
+        say(f, round, ROLE_USER, "q");
+        say(f, round, ROLE_ASSISTANT, "a");
+        AppendExchangeResponse *reply = send_ok(f, id, round, /* is_replay= */ true);
+        CHECK_EQ(reply->n_receipts, i == 0 ? 2 : 0);
+        CHECK_EQ(reply->call != NULL, !is_sent_again);
+        CHECK_EQ(get_ok(f, id)->call_count, i == 0 ? 1 : 2);
+        if (is_made_again) CHECK_STR(get_ok(f, id)->last_call->request_id, "req-2");
+    }
+    ListCallsResponse *ledger = calls(f, id);
+    CHECK_EQ(ledger->n_calls, 2);
+    CHECK_STR(messages(f, id)->messages[1]->call_id, ledger->calls[0]->id);
+    CHECK_EQ(ledger->calls[1]->usage->cost_nano_usd, 1234000);
+}
+
 // One question takes two calls: the first answer asks for tools, the second round brings their
 // answers along.
 TEST(hecate_replay_of_a_tool_loop)

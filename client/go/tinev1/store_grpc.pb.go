@@ -272,11 +272,13 @@ type StoreServiceClient interface {
 	// has not been done.
 	//
 	// With replay the request holds the whole history, as a client sends it to a model: what the
-	// history has already is skipped, and the rest is appended. If nothing is new, nothing is
-	// written, the call neither. A first message of role SYSTEM whose texts put together are the
-	// session's system_prompt is skipped too, unless the history begins with it. The history is that
-	// of MessagesForSession, markers or not. Two messages are the same if these are: kind, role,
-	// other_role, name, and of their parts, in order, signature, kind, and
+	// history has already is skipped, and the rest is appended. If no message is new, none is
+	// written, and the call only if it is new too: it has an external id that no call has, or,
+	// without one, a request_id that none of the session's newest 1024 calls has. Then it is linked
+	// to no message, for what it answered is there already. A first message of role SYSTEM whose
+	// texts put together are the session's system_prompt is skipped too, unless the history begins
+	// with it. The history is that of MessagesForSession, markers or not. Two messages are the same
+	// if these are: kind, role, other_role, name, and of their parts, in order, signature, kind, and
 	//
 	//	text and thinking   text; redacted, data
 	//	tool_use            id, name, input (as text, byte by byte)
@@ -287,8 +289,9 @@ type StoreServiceClient interface {
 	// Ids, times, usage, status, model and all else may differ. A replay that ends before the history
 	// does has nothing new. parent_id and kinds other than CONVERSATION and INJECTED are refused.
 	// ABORTED: HISTORY_DIVERGED (names the first message that is another one, and the entry that is
-	// in its place; a history left out is one), HEAD_MOVED. Else the errors of AppendMessage and
-	// RecordCall, but not on deleted and archived sessions.
+	// in its place; a history left out is one), HEAD_MOVED. A refused exchange records no call
+	// (RecordCall does). Else the errors of AppendMessage and RecordCall, but not on deleted and
+	// archived sessions.
 	AppendExchange(ctx context.Context, in *AppendExchangeRequest, opts ...grpc.CallOption) (*AppendExchangeResponse, error)
 	// Records one request to a model's provider in the session's ledger and returns its receipt.
 	// Works on deleted and archived sessions. requested or resolved is required, with both names.
@@ -1025,11 +1028,13 @@ type StoreServiceServer interface {
 	// has not been done.
 	//
 	// With replay the request holds the whole history, as a client sends it to a model: what the
-	// history has already is skipped, and the rest is appended. If nothing is new, nothing is
-	// written, the call neither. A first message of role SYSTEM whose texts put together are the
-	// session's system_prompt is skipped too, unless the history begins with it. The history is that
-	// of MessagesForSession, markers or not. Two messages are the same if these are: kind, role,
-	// other_role, name, and of their parts, in order, signature, kind, and
+	// history has already is skipped, and the rest is appended. If no message is new, none is
+	// written, and the call only if it is new too: it has an external id that no call has, or,
+	// without one, a request_id that none of the session's newest 1024 calls has. Then it is linked
+	// to no message, for what it answered is there already. A first message of role SYSTEM whose
+	// texts put together are the session's system_prompt is skipped too, unless the history begins
+	// with it. The history is that of MessagesForSession, markers or not. Two messages are the same
+	// if these are: kind, role, other_role, name, and of their parts, in order, signature, kind, and
 	//
 	//	text and thinking   text; redacted, data
 	//	tool_use            id, name, input (as text, byte by byte)
@@ -1040,8 +1045,9 @@ type StoreServiceServer interface {
 	// Ids, times, usage, status, model and all else may differ. A replay that ends before the history
 	// does has nothing new. parent_id and kinds other than CONVERSATION and INJECTED are refused.
 	// ABORTED: HISTORY_DIVERGED (names the first message that is another one, and the entry that is
-	// in its place; a history left out is one), HEAD_MOVED. Else the errors of AppendMessage and
-	// RecordCall, but not on deleted and archived sessions.
+	// in its place; a history left out is one), HEAD_MOVED. A refused exchange records no call
+	// (RecordCall does). Else the errors of AppendMessage and RecordCall, but not on deleted and
+	// archived sessions.
 	AppendExchange(context.Context, *AppendExchangeRequest) (*AppendExchangeResponse, error)
 	// Records one request to a model's provider in the session's ledger and returns its receipt.
 	// Works on deleted and archived sessions. requested or resolved is required, with both names.
