@@ -1,5 +1,6 @@
 // tau's session, the smallest one: AddMessage, Messages, Clear. Its own 14 cases, by libtine over a
-// Unix socket and embedded in memory; docs/systems/tau.md says which row each shows.
+// Unix socket, embedded in memory and in a `tined --ephemeral`; docs/systems/tau.md says which row
+// each shows.
 
 #include <stdio.h>
 
@@ -344,4 +345,16 @@ static void adds_beside_clears(Fixture *f)
 TEST(tau_concurrent_add_and_clear)
 {
     on_each_way(adds_beside_clears);
+}
+
+static void leaves_a_session(Fixture *f)
+{
+    CHECK_EQ(CALL_OK(f, list_sessions, ListSessions, {.limit = 10})->n_sessions, 0);
+    add_ok(f, session_ok(f), (TauMessage){.role = ROLE_USER, .content = "a"});
+}
+
+TEST(tau_ephemeral_daemon_forgets_all_with_its_end)
+{
+    in_ephemeral_daemon(leaves_a_session);
+    in_ephemeral_daemon(leaves_a_session); // the second one finds nothing
 }

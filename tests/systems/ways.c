@@ -3,9 +3,14 @@
 #include "ways.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { THREADS_MAX = 256 };
+enum { THREADS_MAX = 256, PATH_BYTES = 256 };
 
 Fixture *socket_fixture(void)
 {
@@ -13,15 +18,39 @@ Fixture *socket_fixture(void)
     return fixture_open();
 }
 
-static void in_memory(void (*run)(Fixture *f))
+// Runs it with a client of another store than the fixture's own.
+static void elsewhere(const char *url, void (*run)(Fixture *f))
 {
     CHECK_EQ(setenv("TINE_TEST_CHANNEL", "local", /* replace= */ 1), 0);
     CLEANUP(fixture_close) Fixture *f = fixture_open();
     Tine *own = f->tine;
-    CHECK_EQ(tine_open("embedded::memory:", &f->status, &f->tine), 0);
+    TineOpenOptions options = {.wait_for_server = true}; // of a daemon that has only just begun
+    CHECK_EQ(tine_open_with(url, &options, &f->status, &f->tine), 0);
     run(f);
     tine_close(f->tine);
     f->tine = own;
+}
+
+void in_ephemeral_daemon(void (*run)(Fixture *f))
+{
+    char socket[PATH_BYTES], url[PATH_BYTES + 8];
+    snprintf(socket, sizeof(socket), "%s/tined.sock", test_dir());
+    snprintf(url, sizeof(url), "ipc://%s", socket);
+    fflush(NULL);
+    pid_t daemon = fork();
+    CHECK(daemon >= 0);
+    if (daemon == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(TINED, "tined", "--ephemeral", "--socket", socket, "--log-level", "warning",
+              (char *)NULL);
+        _exit(127);
+    }
+    elsewhere(url, run);
+    int status;
+    CHECK_EQ(kill(daemon, SIGTERM), 0);
+    CHECK_EQ(waitpid(daemon, &status, 0), daemon);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
 void on_each_way(void (*run)(Fixture *f))
@@ -29,7 +58,8 @@ void on_each_way(void (*run)(Fixture *f))
     Fixture *f = socket_fixture();
     run(f);
     fixture_close(&f);
-    in_memory(run);
+    elsewhere("embedded::memory:", run);
+    in_ephemeral_daemon(run);
 }
 
 typedef struct Start {

@@ -4,9 +4,13 @@
 
 #include "entries.h"
 
-// Runs a test twice, each time on a store of its own: by libtine over a Unix socket, and embedded
-// in memory. Of the fixture only its client, and what uses that alone, may be used.
+// Runs a test three times, each time on a store of its own: by libtine over a Unix socket, embedded
+// in memory, and in a `tined --ephemeral`. Of the fixture only its client, and what uses that
+// alone, may be used.
 void on_each_way(void (*run)(Fixture *f));
+
+// The last of them alone: a daemon that ends, in order, when the test has.
+void in_ephemeral_daemon(void (*run)(Fixture *f));
 
 // A fixture whose client is connected by a Unix socket.
 Fixture *socket_fixture(void);
