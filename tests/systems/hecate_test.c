@@ -110,6 +110,7 @@ TEST(hecate_append_exchange_keeps_both_streams)
 {
     CLEANUP(fixture_close) Fixture *f = socket_fixture();
     const char *session = session_ok(f);
+    const int64_t began_at = f->now_ms;
     f->now_ms += 5000;
     AppendExchangeResponse *reply = turn_ok(f, session, "req-1");
     MessagesForSessionResponse *read = messages(f, session);
@@ -124,13 +125,58 @@ TEST(hecate_append_exchange_keeps_both_streams)
     CHECK_STR(call->id, reply->call->id);
     CHECK_STR(call->request_id, "req-1");
     CHECK_STR(call->requested->provider, "openai");
+    CHECK_STR(call->requested->name, "gpt-4o");
+    CHECK_STR(call->resolved->provider, "azure");
     CHECK_STR(call->resolved->name, "gpt-4o-2024-08-06");
     CHECK_STR(call->provider_kind, "cloud");
     CHECK_EQ(call->usage->cost_nano_usd, 1234000);
     CHECK_EQ(call->usage->input_tokens, 12);
     CHECK_EQ(call->usage->output_tokens, 4);
     CHECK_EQ(call->usage->total_tokens, 16);
-    CHECK_EQ(get_ok(f, session)->last_active_at, call->created_at);
+    CHECK_EQ(read->messages[0]->created_at, f->now_ms);
+    CHECK_EQ(call->created_at, f->now_ms);
+    Session *head = get_ok(f, session);
+    CHECK_EQ(head->created_at, began_at);
+    CHECK_EQ(head->last_active_at, call->created_at);
+    CHECK_EQ(head->updated_at, began_at); // no setting was changed
+}
+
+// Messages and calls may come with times of their own, and order nothing by them.
+TEST(hecate_times_that_are_given_are_kept)
+{
+    CLEANUP(fixture_close) Fixture *f = socket_fixture();
+    const char *session = session_ok(f);
+    Round *round = round_new(f, "r");
+    say(f, round, ROLE_USER, "q");
+    say(f, round, ROLE_ASSISTANT, "a");
+    round->messages[0]->created_at = 2000;
+    round->messages[1]->created_at = 1000;
+    round->call.created_at = 1500;
+    send_ok(f, session, round, /* is_replay= */ false);
+    MessagesForSessionResponse *read = messages(f, session);
+    CHECK_EQ(read->messages[0]->created_at, 2000);
+    CHECK_EQ(read->messages[1]->created_at, 1000);
+    CHECK_EQ(calls(f, session)->calls[0]->created_at, 1500);
+}
+
+// A whole session is three calls; what others write between them is not mixed in.
+TEST(hecate_get_of_a_whole_session_is_of_one_moment)
+{
+    CLEANUP(fixture_close) Fixture *f = socket_fixture();
+    const char *id = session_ok(f);
+    turn_ok(f, id, "req-1");
+    turn_ok(f, id, "req-2");
+    Session *session = get_ok(f, id);
+    turn_ok(f, id, "req-3"); // between the calls
+    MessagesForSessionResponse *read =
+        CALL_OK(f, messages_for_session, MessagesForSession,
+                {.session_id = CHARS(id), .through_message_id = session->head_id});
+    CHECK_EQ(read->n_messages, session->message_count);
+    ListCallsRequest request = {.session_id = CHARS(id), .limit = (uint32_t)session->call_count};
+    ListCallsResponse *ledger = CALL_OK(f, list_calls, ListCalls, request);
+    CHECK_EQ(ledger->n_calls, 2);
+    CHECK_STR(ledger->calls[1]->id, session->last_call->id);
+    CHECK_STR(read->messages[3]->call_id, session->last_call->id);
 }
 
 TEST(hecate_sequences_rise_over_exchanges)
@@ -248,9 +294,11 @@ TEST(hecate_title_and_prompt_leave_each_other_alone)
         .session_id = CHARS(id), .n_mask = 1, .mask = &title, .title = "two"};
     CALL_OK(f, update_session, UpdateSession, request);
     CHECK_STR(get_ok(f, id)->system_prompt, "prompt");
+    f->now_ms += 1000;
     request = (UpdateSessionRequest){.session_id = CHARS(id), .n_mask = 1, .mask = &prompt};
     CALL_OK(f, update_session, UpdateSession, request); // an empty one clears
     CHECK_STR(get_ok(f, id)->title, "two");
+    CHECK_EQ(get_ok(f, id)->updated_at, f->now_ms);
     CHECK_STR(get_ok(f, id)->system_prompt, "");
     request.n_mask = 0;
     CALL_FAILS(f, update_session, UpdateSession, "INVALID_ARGUMENT", request);
@@ -305,6 +353,7 @@ TEST(hecate_session_is_busy_until_it_is_not)
 }
 
 // A segment (runtime kind, task, run) is an entry of the log: what follows it was made under it.
+// Its task is its target, by which the log is filtered.
 TEST(hecate_segments_are_entries_that_are_found_by_their_subtype)
 {
     CLEANUP(fixture_close) Fixture *f = socket_fixture();
@@ -313,20 +362,35 @@ TEST(hecate_segments_are_entries_that_are_found_by_their_subtype)
         .kind = MESSAGE_KIND_SETTING,
         .subtype = "segment",
         .text = "docker",
+        .target_id = "task_1",
+        .name = "run_1",
         .external = &(External){.source = "hecate", .id = "segment_1"},
-        .data_json = "{\"task\":\"t1\",\"run\":\"r1\"}",
     };
-    entry_ok(f, id, &segment);
+    const char *first = entry_ok(f, id, &segment)->id;
     turn_ok(f, id, "r");
-    ListMessagesResponse *found =
-        CALL_OK(f, list_messages, ListMessages, {.session_id = CHARS(id), .subtype = "segment"});
+    segment.text = "host";
+    segment.target_id = "task_2";
+    segment.name = "run_2";
+    segment.external = &(External){.source = "hecate", .id = "segment_2"};
+    const char *second = entry_ok(f, id, &segment)->id;
+    turn_ok(f, id, "r");
+    ListMessagesRequest request = {.session_id = CHARS(id), .subtype = "segment"};
+    CHECK_EQ(CALL_OK(f, list_messages, ListMessages, request)->n_messages, 2);
+    request.target_id = "task_1";
+    ListMessagesResponse *found = CALL_OK(f, list_messages, ListMessages, request);
     CHECK_EQ(found->n_messages, 1);
+    CHECK_STR(found->messages[0]->id, first);
     CHECK_STR(found->messages[0]->text, "docker");
-    CHECK_STR(found->messages[0]->data_json, "{\"task\":\"t1\",\"run\":\"r1\"}");
-    CHECK_EQ(messages(f, id)->n_messages, 2);
-    BuildContextResponse *context =
-        CALL_OK(f, build_context, BuildContext, {.session_id = CHARS(id)});
-    CHECK_EQ(context->n_settings, 1); // the segment in force
+    CHECK_STR(found->messages[0]->name, "run_1");
+    CHECK_STR(found->messages[0]->external->id, "segment_1");
+    MessagesForSessionResponse *read = messages(f, id);
+    CHECK_EQ(read->n_messages, 4); // of the conversation they are no part
+    BuildContextRequest context = {.session_id = CHARS(id)};
+    BuildContextResponse *now = CALL_OK(f, build_context, BuildContext, context);
+    CHECK_EQ(now->n_settings, 1); // the segment in force
+    CHECK_STR(now->settings[0]->id, second);
+    context.through_message_id = read->messages[1]->id; // the one under which that was said
+    CHECK_STR(CALL_OK(f, build_context, BuildContext, context)->settings[0]->id, first);
 }
 
 // The first round: the prompt in front, one question, one answer.
