@@ -99,6 +99,8 @@ static void write_tool(FILE *out, const Message *message, const ToolUse *use)
         write_field(out, "errorText", result ? result->content : "");
     } else if (result) {
         write_field(out, "output", result->content);
+    } else if (strcmp(state, "output-available") == 0) {
+        fputs(",\"output\":null", out); // the state promises one; it is in another message
     }
     putc('}', out);
 }

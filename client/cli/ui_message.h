@@ -12,7 +12,7 @@
 // step-start (step-finish, patch, snapshot, compaction, agent). A tool's state is output-available
 // or output-error once it is completed or failed, or its result is in the message;
 // input-available before, input-streaming while it is pending. Its output is the content of the
-// result in the same message.
+// result in the same message; null if it is completed and there is none.
 
 #pragma once
 

@@ -142,7 +142,7 @@ TEST(ui_tool_that_is_completed_has_its_output)
               "\"input\":{\"p\":  \"\\u202e\"},\"output\":\"text\"}]");
     CHECK_STR(ui_parts(parts, 1),
               "[{\"type\":\"tool-read\",\"toolCallId\":\"c1\",\"state\":\"output-available\","
-              "\"input\":{\"p\":  \"\\u202e\"}}]");
+              "\"input\":{\"p\":  \"\\u202e\"},\"output\":null}]");
 }
 
 TEST(ui_tool_that_failed_has_its_error)
