@@ -39,6 +39,7 @@ TEST(alkdev_columns_of_a_session_come_back)
     wanted.metadata_json = "{\"a\":1}";
     External external = {.source = "alkdev", .id = "3f0c1d9e-95f1-4a3b-8f7b-2f1f5f0f9a11"};
     wanted.external = &external;
+    wanted.created_at = 1234567890123;
     Session *got = get_ok(f, create_ok(f, &wanted)->id);
     CHECK_STR(got->account_id, "account-1");
     CHECK_STR(got->project_id, "project-1");
@@ -51,7 +52,8 @@ TEST(alkdev_columns_of_a_session_come_back)
     CHECK_STR(got->metadata_json, "{\"a\":1}");
     CHECK_STR(got->external->id, external.id);
     CHECK_EQ(got->status, SESSION_STATUS_IDLE);
-    CHECK(got->created_at > 0 && got->updated_at >= got->created_at);
+    CHECK_EQ(got->created_at, wanted.created_at);
+    CHECK(got->updated_at >= got->created_at);
 }
 
 TEST(alkdev_slug_is_made_of_the_title)
@@ -296,6 +298,31 @@ static Part *file_part(Fixture *f, const char *id, const char *source)
     return part;
 }
 
+// Where a file is from: each kind that the hub has.
+static const char *const FILE_SOURCES[] = {
+    "{\"type\":\"file\",\"path\":\"a.c\",\"text\":{\"value\":\"@a.c\",\"start\":0,\"end\":4}}",
+    "{\"type\":\"symbol\",\"kind\":12,\"range\":{\"start\":1,\"end\":2}}",
+    "{\"type\":\"resource\",\"clientName\":\"c\",\"uri\":\"r://x\"}",
+};
+
+TEST(alkdev_file_keeps_its_source_whichever_it_is)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    const char *id = open_ok(f, session, ROLE_USER);
+    for (size_t i = 0; i < 3; i++)
+        append_part_ok(f, id, file_part(f, "", FILE_SOURCES[i]));
+    Message *message = message_ok(f, id);
+    CHECK_EQ(message->n_parts, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const File *file = message->parts[i]->file;
+        CHECK_STR(file->source_json, FILE_SOURCES[i]);
+        CHECK_STR(file->mime_type, "text/x-c");
+        CHECK_STR(file->filename, "a.c");
+        CHECK_STR(file->url, "file:///a.c");
+    }
+}
+
 static const struct {
     const char *type, *json;
 } EXTENSIONS[] = {
@@ -351,12 +378,20 @@ TEST(alkdev_tool_goes_through_its_states_with_times_and_attachments)
     tool->tool_use->input_case = TOOL_USE__INPUT_INPUT_TEXT;
     tool->tool_use->input_text = "{\"pa"; // raw, as far as it has come
     append_part_ok(f, id, tool);
+    const Part *now = message_ok(f, id)->parts[0];
+    CHECK_EQ(now->tool_use->state, TOOL_STATE_PENDING);
+    CHECK_STR(now->tool_use->input_text, "{\"pa");
     tool->tool_use->input_case = TOOL_USE__INPUT_INPUT_JSON;
     tool->tool_use->input_json = "{\"path\":\"a.c\"}";
     tool->tool_use->state = TOOL_STATE_RUNNING;
     tool->tool_use->title = "Reading";
+    tool->metadata_json = "{\"lines\":3}";
     tool->started_at = 10;
     append_part_ok(f, id, tool);
+    now = message_ok(f, id)->parts[0];
+    CHECK_EQ(now->tool_use->state, TOOL_STATE_RUNNING);
+    CHECK_EQ(now->started_at, 10);
+    CHECK_EQ(now->ended_at, 0);
     tool->tool_use->state = TOOL_STATE_COMPLETED;
     tool->ended_at = 20;
     append_part_ok(f, id, tool);
@@ -375,8 +410,35 @@ TEST(alkdev_tool_goes_through_its_states_with_times_and_attachments)
     CHECK_EQ(got->tool_use->state, TOOL_STATE_COMPLETED);
     CHECK_STR(got->tool_use->input_json, "{\"path\":\"a.c\"}");
     CHECK_STR(got->tool_use->title, "Reading");
+    CHECK_STR(got->metadata_json, "{\"lines\":3}");
     CHECK_EQ(got->ended_at - got->started_at, 10);
     CHECK_STR(message->parts[1]->tool_result->attachments[0]->file->url, "file:///s");
+}
+
+TEST(alkdev_tool_that_failed_has_its_error)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    const char *id = open_ok(f, session, ROLE_ASSISTANT);
+    Part *tool = tool_part(f, "prt_1", "read", TOOL_STATE_RUNNING);
+    append_part_ok(f, id, tool);
+    tool->tool_use->state = TOOL_STATE_ERROR;
+    tool->started_at = 10;
+    tool->ended_at = 12;
+    append_part_ok(f, id, tool);
+    ToolResult result = {.tool_use_id = tool->tool_use->id,
+                         .tool_name = "read",
+                         .content = "no such file",
+                         .is_error = true};
+    append_part_ok(f, id, &(Part){.kind_case = PART__KIND_TOOL_RESULT, .tool_result = &result});
+    Message *message = message_ok(f, id);
+    CHECK_EQ(message->n_parts, 2);
+    CHECK_EQ(message->parts[0]->tool_use->state, TOOL_STATE_ERROR);
+    CHECK_EQ(message->parts[0]->ended_at, 12);
+    const ToolResult *got = message->parts[1]->tool_result;
+    CHECK(got->is_error);
+    CHECK_STR(got->content, "no such file");
+    CHECK_STR(got->tool_use_id, message->parts[0]->tool_use->id);
 }
 
 TEST(alkdev_part_of_an_unknown_or_sealed_message_is_refused)
@@ -385,12 +447,22 @@ TEST(alkdev_part_of_an_unknown_or_sealed_message_is_refused)
     CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
     const char *id = open_ok(f, session, ROLE_ASSISTANT);
     append_part_fails(f, UNKNOWN_ID, text_part(f, "a", "x"), "MESSAGE_NOT_FOUND");
-    Usage usage = {.input_tokens = 5, .reasoning_tokens = 2, .cost_nano_usd = 7};
+    Usage usage = {.input_tokens = 5,
+                   .output_tokens = 3,
+                   .cache_read_tokens = 11,
+                   .cache_write_tokens = 13,
+                   .reasoning_tokens = 2,
+                   .cost_nano_usd = 7};
     seal_ok(f, id, (SealMessageRequest){.finish_reason = "stop", .usage = &usage});
     append_part_fails(f, id, text_part(f, "a", "x"), "MESSAGE_SEALED");
     Message *message = message_ok(f, id);
     CHECK_STR(message->finish_reason, "stop");
+    CHECK_EQ(message->usage->input_tokens, 5);
+    CHECK_EQ(message->usage->output_tokens, 3);
+    CHECK_EQ(message->usage->cache_read_tokens, 11);
+    CHECK_EQ(message->usage->cache_write_tokens, 13);
     CHECK_EQ(message->usage->reasoning_tokens, 2);
+    CHECK_EQ(message->usage->cost_nano_usd, 7);
     CHECK_STR(message->session_id, session);
 }
 
@@ -401,20 +473,31 @@ TEST(alkdev_columns_of_a_message_come_back)
     const char *user = append_ok(f, session, ROLE_USER, "do it");
     ModelRef model = {.provider = "anthropic", .name = "model-1"};
     ErrorInfo said = {.code = "overloaded", .message = "later"};
+    External external = {.source = "alkdev", .id = "b1a1c3f0-0000-4000-8000-000000000001"};
     NewMessage message = {.role = ROLE_ASSISTANT,
                           .reply_to_id = CHARS(user),
                           .model = &model,
                           .agent = "build",
                           .status = MESSAGE_STATUS_FAILED,
                           .error = &said,
+                          .created_at = 8,
                           .completed_at = 9,
-                          .data_json = "{\"path\":{\"cwd\":\"/p\",\"root\":\"/\"}}"};
+                          .external = &external,
+                          .data_json = "{\"path\":{\"cwd\":\"/p\",\"root\":\"/\"},"
+                                       "\"format\":{\"type\":\"json_schema\"},"
+                                       "\"summary\":{\"title\":\"t\",\"diffs\":[]},"
+                                       "\"tools\":{\"bash\":false}}"};
     Message *got = message_ok(f, entry_ok(f, session, &message)->id);
     CHECK_STR(got->reply_to_id, user);
     CHECK_STR(got->model->name, "model-1");
     CHECK_STR(got->agent, "build");
     CHECK_STR(got->error->code, "overloaded");
+    CHECK_STR(got->error->message, "later");
+    CHECK_STR(got->model->provider, "anthropic");
+    CHECK_EQ(got->created_at, 8);
     CHECK_EQ(got->completed_at, 9);
+    CHECK_STR(got->external->source, "alkdev");
+    CHECK_STR(got->external->id, external.id);
     CHECK_STR(got->data_json, message.data_json);
     CHECK_EQ(message_ok(f, append_ok(f, session, ROLE_SYSTEM, "rules"))->role, ROLE_SYSTEM);
 }
