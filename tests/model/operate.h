@@ -62,6 +62,21 @@ void operate_replay_history(Run *run);
 MessageKind operate_random_kind(Run *run);
 External *operate_random_external(Run *run);
 
+// A marker, and where it cuts off.
+typedef struct Cut {
+    Marker *marker;
+    EntryPick at;
+    const char *malformed; // the reason, or ""
+} Cut;
+
+Cut operate_random_cut(Run *run, ModelSession *session, bool is_required);
+
+// What an unmalformed cut-off is refused with in the history up to `head`; "" if it is not.
+const char *operate_cut_refusal(const Cut *cut, const Entry *head);
+
+// Notes in a marker's entry what it cuts off.
+void operate_entry_cut(Entry *entry, const Cut *cut);
+
 // Purged entries let go of their external ids, deleted ones do not. NULL: nobody holds it.
 Entry *operate_external_holder(const ModelSession *session, const External *external);
 

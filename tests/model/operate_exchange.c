@@ -15,7 +15,8 @@ typedef struct Sending {
     const char *reason; // in the order in which the contract looks at things
     CallRecord call;
     NewCall new_call;
-    size_t first; // the messages before it are in the history already
+    Cut cuts[MESSAGE_COUNT_MAX]; // of each message that is a marker's entry
+    size_t first;                // the messages before it are in the history already
 } Sending;
 
 // Calls the head that is expected by its external id, if it has one and is the session's own.
@@ -101,6 +102,7 @@ static Entry *message_appended(Run *run, const Sending *sending, size_t index,
     Entry *parent = index == sending->first ? sending->after : session->head;
     Entry *entry = operate_entry_appended(run, session, sent, receipt, parent);
     RUN_CHECK(run, receipt->n_totals == 0);
+    if (sent->marker) operate_entry_cut(entry, &sending->cuts[index]);
     Message whole = content_expected(sent, receipt);
     if (call_id) {
         whole.call_id = call_id;
@@ -215,8 +217,12 @@ static void random_messages(Run *run, Sending *sending)
     request->messages = run_alloc(run, count * sizeof(NewMessage *));
     for (size_t i = 0; i < count; i++) {
         MessageKind kind = operate_random_kind(run);
-        if (kind == MESSAGE_KIND_COMPACTION) kind = MESSAGE_KIND_CUSTOM;
         request->messages[i] = content_message(run, kind);
+        if (kind == MESSAGE_KIND_COMPACTION) {
+            sending->cuts[i] =
+                operate_random_cut(run, sending->pick.session, /* is_required= */ false);
+            request->messages[i]->marker = sending->cuts[i].marker;
+        }
         if (run_chance(run, 3)) request->messages[i]->external = operate_random_external(run);
     }
 }
@@ -233,17 +239,31 @@ static void random_originals(Run *run, AppendExchangeRequest *request)
     }
 }
 
-static void externals_expect(Sending *sending)
+// One message after the other, what the store alone can say of it. A cut-off is an entry that was
+// there before, so it is looked for from where the first message goes.
+static void messages_expect(Sending *sending)
 {
     const AppendExchangeRequest *request = &sending->request;
     const ModelSession *session = sending->pick.session;
     for (size_t i = 0; i < request->n_messages && !*sending->reason; i++) {
-        const External *external = request->messages[i]->external;
-        if (!external) continue;
-        if (operate_external_holder(session, external) || is_sent_before(request, i)) {
+        const NewMessage *message = request->messages[i];
+        bool is_taken = message->external && (operate_external_holder(session, message->external) ||
+                                              is_sent_before(request, i));
+        if (is_taken) {
             sending->reason = "EXTERNAL_TAKEN";
+        } else if (message->marker) {
+            sending->reason = operate_cut_refusal(&sending->cuts[i], sending->after);
         }
     }
+}
+
+static bool has_malformed_cut(const Sending *sending)
+{
+    for (size_t i = 0; i < sending->request.n_messages; i++) {
+        bool is_marker = sending->request.messages[i]->marker != NULL;
+        if (is_marker && *sending->cuts[i].malformed) return true;
+    }
+    return false;
 }
 
 // Returns whether the parent's id is no id.
@@ -273,15 +293,15 @@ void operate_exchange(Run *run)
     if (run_chance(run, 25)) random_originals(run, &sending.request);
     sending_call(run, &sending);
     bool is_malformed = random_parent(run, &sending, &parent_reason) ||
-                        strcmp(sending.pick.reason, "INVALID_ARGUMENT") == 0;
+                        strcmp(sending.pick.reason, "INVALID_ARGUMENT") == 0 ||
+                        has_malformed_cut(&sending);
     if (!*sending.reason) sending.reason = parent_reason;
-    externals_expect(&sending);
+    messages_expect(&sending);
     AppendExchangeRequest *request = &sending.request;
     if (is_malformed) {
         sending.reason = "INVALID_ARGUMENT";
     } else if (run_below(run, 40) == 0) {
-        sending.reason =
-            content_break(run, request->messages[run_below(run, request->n_messages)]);
+        sending.reason = content_break(run, request->messages[run_below(run, request->n_messages)]);
     } else if (run_below(run, 100) == 0) {
         bool has_originals = request->n_originals > 0; // one too many, then
         request->n_messages = has_originals ? request->n_messages - 1 : 0;

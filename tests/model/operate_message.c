@@ -35,13 +35,7 @@ Entry *operate_external_holder(const ModelSession *session, const External *exte
     return NULL;
 }
 
-typedef struct Cut {
-    Marker *marker;
-    EntryPick at;
-    const char *malformed; // the reason, or ""
-} Cut;
-
-static Cut random_cut(Run *run, ModelSession *session, bool is_required)
+Cut operate_random_cut(Run *run, ModelSession *session, bool is_required)
 {
     Cut cut = {.at = {.id = "", .reason = ""}, .malformed = ""};
     Marker *marker = cut.marker = RUN_NEW(run, Marker);
@@ -64,8 +58,7 @@ static Cut random_cut(Run *run, ModelSession *session, bool is_required)
     return cut;
 }
 
-// What an unmalformed cut-off is refused with in the history up to `head`.
-static const char *cut_refusal(const Cut *cut, const Entry *head)
+const char *operate_cut_refusal(const Cut *cut, const Entry *head)
 {
     if (*cut->at.reason) return cut->at.reason;
     if (!cut->at.entry || model_history_holds(head, cut->at.entry)) return "";
@@ -100,7 +93,7 @@ Entry *operate_entry_appended(Run *run, ModelSession *session, const NewMessage 
     return entry;
 }
 
-static void entry_cut(Entry *entry, const Cut *cut)
+void operate_entry_cut(Entry *entry, const Cut *cut)
 {
     entry->is_marker_open = !cut->marker->keep_all && !cut->at.entry;
     entry->cut_off = cut->at.entry;
@@ -159,9 +152,9 @@ static void append_prepare(Run *run, Append *append, MessageKind kind)
     }
     append->cut.malformed = "";
     if (kind == MESSAGE_KIND_COMPACTION) {
-        append->cut = random_cut(run, session, /* is_required= */ false);
+        append->cut = operate_random_cut(run, session, /* is_required= */ false);
         message->marker = append->cut.marker;
-        if (!*append->reason) append->reason = cut_refusal(&append->cut, append->after);
+        if (!*append->reason) append->reason = operate_cut_refusal(&append->cut, append->after);
     }
 }
 
@@ -187,7 +180,7 @@ void operate_append(Run *run)
     if (!response) return;
     const NewMessage *sent = request->message;
     Entry *entry = operate_entry_appended(run, session, sent, response->receipt, append.after);
-    if (kind == MESSAGE_KIND_COMPACTION) entry_cut(entry, &append.cut);
+    if (kind == MESSAGE_KIND_COMPACTION) operate_entry_cut(entry, &append.cut);
     Message whole = content_expected(sent, response->receipt);
     content_set(run, entry, &whole);
 
@@ -227,13 +220,13 @@ void operate_add_marker(Run *run)
     SessionPick pick = pick_session(run);
     ModelSession *session = pick.session;
     request.session_id = text_of(pick.id);
-    Cut cut = random_cut(run, session, /* is_required= */ true);
+    Cut cut = operate_random_cut(run, session, /* is_required= */ true);
     request.marker = cut.marker;
     const char *reason = pick_refusal(&pick);
     if (pick_expected_head(run, &pick, &request.expected_head_id, &reason)) {
         request.expected_head_case = ADD_COMPACTION_MARKER_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID;
     }
-    if (!*reason) reason = cut_refusal(&cut, session->head);
+    if (!*reason) reason = operate_cut_refusal(&cut, session->head);
     if (*cut.malformed || strcmp(pick.reason, "INVALID_ARGUMENT") == 0) reason = "INVALID_ARGUMENT";
     AddCompactionMarkerResponse *response =
         RUN_CALL(run, ADD_COMPACTION_MARKER, AddCompactionMarker, &request, reason);
@@ -249,7 +242,7 @@ void operate_add_marker(Run *run)
     receipt.sequence = session->entry_count;
     receipt.created_at = run->now_ms;
     Entry *entry = operate_entry_appended(run, session, &sent, &receipt, parent);
-    entry_cut(entry, &cut);
+    operate_entry_cut(entry, &cut);
     Message whole = content_expected(&sent, &receipt);
     content_set(run, entry, &whole);
     run_compare(run, "marker", &response->entry->base, &whole.base);
