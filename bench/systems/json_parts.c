@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "json_arena.h"
+
 void json_text_add(JsonText *json, const char *text, size_t size)
 {
     if (json->size + size + 1 > json->capacity) {
@@ -102,8 +104,7 @@ void json_parts_tally(const cJSON *parts, Tally *tally, char *preview)
 
 void json_parts_read(const char *json, size_t size, Tally *tally, char *preview)
 {
-    cJSON *parts = cJSON_ParseWithLength(json, size);
+    const cJSON *parts = json_arena_parse(json, size);
     require(parts != NULL, "parts that are no JSON");
     json_parts_tally(parts, tally, preview);
-    cJSON_Delete(parts);
 }

@@ -1,5 +1,5 @@
 // The parts of an entry as the reference's JSON: an array of objects with the keys type, text, id,
-// name, input, tool_use_id, content. Written by hand, read by cJSON.
+// name, input, tool_use_id, content. Written by hand, read by cJSON into an arena (json_arena.h).
 
 #pragma once
 

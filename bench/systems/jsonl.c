@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "json_arena.h"
 #include "json_parts.h"
 
 enum { TAIL_BYTES = 64 * 1024 };
@@ -125,11 +126,10 @@ static void tally_lines(Client *client, Tally *out, bool is_decoded)
             out->messages += strncmp(line, "{\"type\":\"message\"", 17) == 0;
             continue;
         }
-        cJSON *json = cJSON_ParseWithLength(line, (size_t)(next - line));
+        const cJSON *json = json_arena_parse(line, (size_t)(next - line));
         require(json != NULL, "a line that is no JSON");
         const cJSON *parts = cJSON_GetObjectItemCaseSensitive(json, "parts");
         if (parts) json_parts_tally(parts, out, NULL);
-        cJSON_Delete(json);
     }
 }
 

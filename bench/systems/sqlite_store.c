@@ -7,12 +7,18 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/random.h"
 #include "base/ulid.h"
 
-enum { BUSY_TIMEOUT_MS = 60000, LISTED_MAX = 1000, STATEMENTS_MAX = 24, CHAIN_MAX = 33 };
+enum {
+    BUSY_TIMEOUT_MS = 60000,
+    LISTED_MAX = 1000,
+    CHAIN_MAX = 33,
+    SORTED_APART_BYTES = 4 << 20, // of the file
+};
 
 // Every statement that is used, prepared when it is first needed.
 typedef enum Sql {
@@ -201,6 +207,18 @@ static void id_set(Id *out, const char *text)
     snprintf(out->text, sizeof(out->text), "%s", text);
 }
 
+// As one who wants speed of it would have it, by what was measured here. A cache that holds what is
+// read, and what a history's rows are sorted in, instead of 2 MiB: a deep chain is read three times
+// as fast by it. Sorting in single allocations (temp_store) takes half as long where much is sorted
+// and a twelfth more where little is. Beside such a cache a mapped file (mmap_size) is no faster.
+static void tune(const SqliteStore *store, const char *path)
+{
+    struct stat file;
+    require(stat(path, &file) == 0, "cannot stat %s", path);
+    execute(store, "PRAGMA cache_size=-65536");
+    if (file.st_size > SORTED_APART_BYTES) execute(store, "PRAGMA temp_store=MEMORY");
+}
+
 SqliteStore *sqlite_store_open(const char *directory, const SqliteOptions *options)
 {
     SqliteStore *store = calloc(1, sizeof(SqliteStore));
@@ -212,6 +230,7 @@ SqliteStore *sqlite_store_open(const char *directory, const SqliteOptions *optio
     require_ok(store, sqlite3_open(text, &store->db), text);
     sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
     execute(store, "PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON");
+    tune(store, text);
     execute(store, options->is_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
     if (options->is_filling) {
         snprintf(text, sizeof(text), SCHEMA,
