@@ -2,8 +2,10 @@
 
 #include "grpc_store.h"
 
+#include <google/protobuf/arena.h>
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -18,8 +20,55 @@ using namespace tine::v1;
 using grpc::ServerContext;
 using grpc::Status;
 
+namespace {
+
+const size_t BLOCK_BYTES_MAX = 64 << 20;
+
+// What a client's requests and replies are made in: protobuf's arena, on a block that grows until a
+// reply fits into it, as libtine's arena does. What it made lives until the next one is begun.
+class Messages {
+public:
+    Messages()
+    {
+        renew();
+    }
+
+    void begin()
+    {
+        bool fits = arena_->SpaceAllocated() <= block_.size();
+        if (fits || block_.size() >= BLOCK_BYTES_MAX) {
+            arena_->Reset();
+            return;
+        }
+        size_t size = std::min<size_t>(2 * arena_->SpaceAllocated(), BLOCK_BYTES_MAX);
+        arena_.reset();
+        block_.resize(size);
+        renew();
+    }
+
+    template <typename Message> Message &make()
+    {
+        return *google::protobuf::Arena::CreateMessage<Message>(arena_.get());
+    }
+
+private:
+    void renew()
+    {
+        google::protobuf::ArenaOptions options;
+        options.initial_block = block_.data();
+        options.initial_block_size = block_.size();
+        arena_.reset(new google::protobuf::Arena(options));
+    }
+
+    std::vector<char> block_ = std::vector<char>(4096);
+    std::unique_ptr<google::protobuf::Arena> arena_;
+};
+
+} // namespace
+
 struct GrpcStore {
     std::unique_ptr<StoreService::Stub> stub;
+    Messages messages; // of the call that is made: a client is one thread's
 };
 
 namespace {
@@ -303,7 +352,9 @@ GrpcStore *grpc_store_open(const char *socket)
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1); // a connection for each client
     auto channel = grpc::CreateCustomChannel(std::string("unix:") + socket,
                                              grpc::InsecureChannelCredentials(), arguments);
-    return new GrpcStore{StoreService::NewStub(channel)};
+    auto *store = new GrpcStore;
+    store->stub = StoreService::NewStub(channel);
+    return store;
 }
 
 void grpc_store_close(GrpcStore *store)
@@ -314,8 +365,9 @@ void grpc_store_close(GrpcStore *store)
 void grpc_store_create(GrpcStore *store, const char *slug, const char *parent, char *out_id)
 {
     grpc::ClientContext context;
-    CreateSessionRequest request;
-    CreateSessionResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<CreateSessionRequest>();
+    auto &response = store->messages.make<CreateSessionResponse>();
     request.mutable_session()->set_slug(slug);
     request.mutable_session()->set_project_dir("/home/user/project");
     if (parent) request.mutable_session()->set_parent_id(parent);
@@ -326,8 +378,9 @@ void grpc_store_create(GrpcStore *store, const char *slug, const char *parent, c
 void grpc_store_fork(GrpcStore *store, const char *session, const char *message, char *out_id)
 {
     grpc::ClientContext context;
-    ForkSessionRequest request;
-    ForkSessionResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<ForkSessionRequest>();
+    auto &response = store->messages.make<ForkSessionResponse>();
     request.set_session_id(session);
     request.set_through_message_id(message);
     require_ok(store->stub->ForkSession(&context, request, &response), "ForkSession");
@@ -338,8 +391,9 @@ void grpc_store_append(GrpcStore *store, const char *session, GrpcRole role, con
                        size_t text_bytes, char *out_id)
 {
     grpc::ClientContext context;
-    AppendMessageRequest request;
-    AppendMessageResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<AppendMessageRequest>();
+    auto &response = store->messages.make<AppendMessageResponse>();
     request.set_session_id(session);
     draft(request.mutable_message(), role, text, text_bytes);
     require_ok(store->stub->AppendMessage(&context, request, &response), "AppendMessage");
@@ -349,8 +403,9 @@ void grpc_store_append(GrpcStore *store, const char *session, GrpcRole role, con
 void grpc_store_propagate(GrpcStore *store, const char *session)
 {
     grpc::ClientContext context;
-    PropagateTotalsRequest request;
-    PropagateTotalsResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<PropagateTotalsRequest>();
+    auto &response = store->messages.make<PropagateTotalsResponse>();
     request.set_session_id(session);
     request.mutable_delta()->set_input_tokens(900);
     require_ok(store->stub->PropagateTotals(&context, request, &response), "PropagateTotals");
@@ -359,8 +414,9 @@ void grpc_store_propagate(GrpcStore *store, const char *session)
 void grpc_store_get_session(GrpcStore *store, const char *session)
 {
     grpc::ClientContext context;
-    GetSessionRequest request;
-    GetSessionResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<GetSessionRequest>();
+    auto &response = store->messages.make<GetSessionResponse>();
     request.set_session_id(session);
     require_ok(store->stub->GetSession(&context, request, &response), "GetSession");
 }
@@ -368,8 +424,9 @@ void grpc_store_get_session(GrpcStore *store, const char *session)
 void grpc_store_get_message(GrpcStore *store, const char *message)
 {
     grpc::ClientContext context;
-    GetMessageRequest request;
-    GetMessageResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<GetMessageRequest>();
+    auto &response = store->messages.make<GetMessageResponse>();
     request.set_message_id(message);
     require_ok(store->stub->GetMessage(&context, request, &response), "GetMessage");
 }
@@ -377,8 +434,9 @@ void grpc_store_get_message(GrpcStore *store, const char *message)
 void grpc_store_memories(GrpcStore *store, const char *session)
 {
     grpc::ClientContext context;
-    ListSessionMemoriesRequest request;
-    ListSessionMemoriesResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<ListSessionMemoriesRequest>();
+    auto &response = store->messages.make<ListSessionMemoriesResponse>();
     request.set_session_id(session);
     require_ok(store->stub->ListSessionMemories(&context, request, &response), "memories");
 }
@@ -386,8 +444,9 @@ void grpc_store_memories(GrpcStore *store, const char *session)
 void grpc_store_mark(GrpcStore *store, const char *session, const char *before)
 {
     grpc::ClientContext context;
-    AddCompactionMarkerRequest request;
-    AddCompactionMarkerResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<AddCompactionMarkerRequest>();
+    auto &response = store->messages.make<AddCompactionMarkerResponse>();
     request.set_session_id(session);
     request.mutable_marker()->set_before_message_id(before);
     require_ok(store->stub->AddCompactionMarker(&context, request, &response), "a marker");
@@ -397,16 +456,17 @@ void grpc_store_history(GrpcStore *store, const char *session, bool since_marker
                         size_t *out_messages, size_t *out_text_bytes)
 {
     grpc::ClientContext context;
+    store->messages.begin();
     if (since_marker) {
-        MessagesSinceLatestMarkerRequest request;
-        MessagesSinceLatestMarkerResponse response;
+        auto &request = store->messages.make<MessagesSinceLatestMarkerRequest>();
+        auto &response = store->messages.make<MessagesSinceLatestMarkerResponse>();
         request.set_session_id(session);
         require_ok(store->stub->MessagesSinceLatestMarker(&context, request, &response), "a read");
         tally(response, out_messages, out_text_bytes);
         return;
     }
-    MessagesForSessionRequest request;
-    MessagesForSessionResponse response;
+    auto &request = store->messages.make<MessagesForSessionRequest>();
+    auto &response = store->messages.make<MessagesForSessionResponse>();
     request.set_session_id(session);
     require_ok(store->stub->MessagesForSession(&context, request, &response), "a history");
     tally(response, out_messages, out_text_bytes);
@@ -415,8 +475,9 @@ void grpc_store_history(GrpcStore *store, const char *session, bool since_marker
 size_t grpc_store_list(GrpcStore *store, size_t limit, const char *query)
 {
     grpc::ClientContext context;
-    ListSessionsRequest request;
-    ListSessionsResponse response;
+    store->messages.begin();
+    auto &request = store->messages.make<ListSessionsRequest>();
+    auto &response = store->messages.make<ListSessionsResponse>();
     request.set_limit(static_cast<uint32_t>(limit));
     if (query) request.set_query(query);
     require_ok(store->stub->ListSessions(&context, request, &response), "ListSessions");
