@@ -26,7 +26,7 @@ typedef struct Slot {
     int64_t end_ns; // of the turn, for all alike
     size_t calls;
     int64_t cpu_ns;
-    double rss_kib;
+    double rss_kib, written_bytes;
     size_t sample_count;
     int64_t samples[SLOT_SAMPLES_MAX];
 } Slot;
@@ -77,6 +77,7 @@ static void fail_own_slot(void)
 static void client_turn(Lane *lane, void (*call)(Lane *lane), Slot *slot)
 {
     int64_t cpu0 = cpu_ns(), now = clock_monotonic_ns();
+    double written0 = process_written_bytes(getpid());
     slot->calls = slot->sample_count = 0;
     while (now < slot->end_ns) {
         int64_t t0 = now;
@@ -86,6 +87,7 @@ static void client_turn(Lane *lane, void (*call)(Lane *lane), Slot *slot)
         if (slot->sample_count < SLOT_SAMPLES_MAX) slot->samples[slot->sample_count++] = now - t0;
     }
     slot->cpu_ns = cpu_ns() - cpu0;
+    slot->written_bytes = process_written_bytes(getpid()) - written0;
     ProcessMemory memory;
     process_memory(getpid(), &memory);
     slot->rss_kib = memory.rss_mib * 1024;
@@ -203,6 +205,7 @@ void clients_turn_end(ClientGroup *group, Samples *samples, ClientTurn *out)
         require(!slot->has_failed, "a client has failed");
         out->calls += slot->calls;
         out->cpu_ms += (double)slot->cpu_ns / 1e6;
+        out->written_bytes += slot->written_bytes;
         if (slot->rss_kib > out->rss_kib) out->rss_kib = slot->rss_kib;
         for (size_t j = 0; samples && j < slot->sample_count; j++)
             samples_add(samples, slot->samples[j]);

@@ -33,6 +33,7 @@ void clients_turn_begin(ClientGroup *group, int64_t ns);
 typedef struct ClientTurn {
     size_t calls;
     double cpu_ms;
+    double written_bytes;
     double rss_kib;    // of the largest
     double per_second; // of all together
 } ClientTurn;

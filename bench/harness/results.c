@@ -38,6 +38,7 @@ Cell *results_add(Results *results, const char *workload, const Parameter *param
                    .per_second = NAN,
                    .client_cpu_us = NAN,
                    .server_cpu_us = NAN,
+                   .written_bytes = NAN,
                    .disk_bytes_per_message = NAN,
                    .client_rss_kib = NAN,
                    .server_rss_kib = NAN};
@@ -130,6 +131,7 @@ static void write_cell(FILE *file, const Cell *cell)
         member(file, "per_second", cell->per_second);
         member(file, "client_cpu_us", cell->client_cpu_us);
         member(file, "server_cpu_us", cell->server_cpu_us);
+        member(file, "written_bytes", cell->written_bytes);
         member(file, "disk_bytes_per_message", cell->disk_bytes_per_message);
         member(file, "client_rss_kib", cell->client_rss_kib);
         member(file, "server_rss_kib", cell->server_rss_kib);

@@ -31,6 +31,7 @@ typedef struct Cell {
     Figures figures;
     double per_second;                   // calls, of all clients together
     double client_cpu_us, server_cpu_us; // a call
+    double written_bytes;                // to disks, a call: by the client and the server
     double disk_bytes_per_message;
     double client_rss_kib, server_rss_kib;
 } Cell;

@@ -97,6 +97,11 @@ static double server_cpu_ms(const Lane *lane)
     return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
 }
 
+static double server_written_bytes(const Lane *lane)
+{
+    return lane->place.server.pid ? process_written_bytes(lane->place.server.pid) : 0;
+}
+
 static void lane_fill(Lane *lane)
 {
     const System *system = lane->system;
@@ -156,6 +161,7 @@ static void turn_of_processes(Lane *lane, int64_t ns, bool counts)
     if (!counts) return;
     lane->calls += turn.calls;
     lane->client_cpu_ms += turn.cpu_ms;
+    lane->written_bytes += turn.written_bytes;
     lane->client_rss_kib = turn.rss_kib;
     add_rate(lane, turn.per_second);
 }
@@ -221,6 +227,7 @@ static void lane_turn(Lane *lane, int64_t ns, bool counts)
 {
     const Case *what = lane->the_case;
     double cpu_ms = server_cpu_ms(lane);
+    double by_server = server_written_bytes(lane), by_us = process_written_bytes(getpid());
     if (what->processes > 0) {
         turn_of_processes(lane, ns, counts);
     } else if (what->threads > 0) {
@@ -232,7 +239,10 @@ static void lane_turn(Lane *lane, int64_t ns, bool counts)
         if (what->beside)
             clients_turn_end(lane->clients, counts ? &lane->beside_samples : NULL, &beside);
     }
-    if (counts) lane->server_cpu_ms += server_cpu_ms(lane) - cpu_ms;
+    if (!counts) return;
+    lane->server_cpu_ms += server_cpu_ms(lane) - cpu_ms;
+    lane->written_bytes += server_written_bytes(lane) - by_server;
+    lane->written_bytes += process_written_bytes(getpid()) - by_us;
 }
 
 // All lanes must have read the same.
@@ -262,6 +272,9 @@ static void lane_record(Run *run, Lane *lane)
     cell->figures = figures_of(&lane->samples);
     cell->per_second = figures_of(&lane->rates).median_us;
     cell->client_cpu_us = per_call(lane->client_cpu_ms, lane->calls);
+    // Who appends beside the calls would be counted as theirs.
+    if (lane->calls > 0 && !what->beside)
+        cell->written_bytes = lane->written_bytes / (double)lane->calls;
     bool has_server = lane->place.server.pid != 0;
     if (has_server) {
         ProcessMemory memory;

@@ -52,6 +52,7 @@ struct Lane {
     Samples samples, beside_samples;
     Samples rates; // calls a second of each turn, times 1000
     double client_cpu_ms, server_cpu_ms;
+    double written_bytes; // by both
     double client_rss_kib;
     ClientGroup *clients;
 };

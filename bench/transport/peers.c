@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,4 +182,12 @@ void process_memory(pid_t pid, ProcessMemory *out)
     out->rss_mib = (double)number_after(text, "\nVmRSS:") / 1024;
     out->anonymous_mib = (double)number_after(text, "\nRssAnon:") / 1024;
     out->file_mib = (double)number_after(text, "\nRssFile:") / 1024;
+}
+
+double process_written_bytes(pid_t pid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
+    if (file_read(path, text, sizeof(text)) == 0) return NAN;
+    return (double)number_after(text, "\nwrite_bytes:");
 }

@@ -54,6 +54,10 @@ typedef struct ProcessMemory {
 
 void process_memory(pid_t pid, ProcessMemory *out);
 
+// What a process has had written to disks since it was started, in whole pages: counted when it
+// made them dirty, not the file system's own journal. NAN: the kernel does not say.
+double process_written_bytes(pid_t pid);
+
 // The kinds: each serves, or does its harm, until it is killed.
 void serve_raw_echo(const char *socket);
 void serve_nng_echo(const char *socket);

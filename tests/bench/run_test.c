@@ -131,6 +131,57 @@ TEST(clients_are_processes_that_call_for_as_long_as_a_turn)
     clients_end();
 }
 
+enum { WRITTEN_BYTES = 64 << 10 };
+
+// A new file each time, so that few of them ever reach the disk.
+static void write_pages(Lane *lane)
+{
+    static const char pages[WRITTEN_BYTES];
+    char path[300];
+    snprintf(path, sizeof(path), "%s/%s-%zu", test_dir(), lane->system->name, lane->index);
+    (void)remove(path);
+    FILE *file = fopen(path, "w");
+    CHECK(file && fwrite(pages, 1, sizeof(pages), file) == sizeof(pages));
+    CHECK_EQ(fclose(file), 0);
+}
+
+static bool counts_written_bytes(void)
+{
+    double before = process_written_bytes(getpid());
+    write_pages(&(Lane){.system = system_at(0)});
+    return process_written_bytes(getpid()) - before >= WRITTEN_BYTES;
+}
+
+TEST(what_a_call_has_had_written_to_the_disk_is_counted)
+{
+    if (!counts_written_bytes()) SKIP("no count of what is written here, or no disk");
+    Run run = run_of(NULL, "a,b");
+    Case what = two_calls;
+    compare(&run, &what);
+    CHECK_EQ(run.results.cells[0].written_bytes, 0);
+    what.call = write_pages;
+    compare(&run, &what);
+    CHECK(run.results.cells[2].written_bytes >= WRITTEN_BYTES);
+    CHECK(run.results.cells[2].written_bytes < 2 * WRITTEN_BYTES); // what the other wrote is not in
+    results_free(&run.results);
+}
+
+TEST(what_clients_write_is_counted)
+{
+    if (!counts_written_bytes()) SKIP("no count of what is written here, or no disk");
+    clients_begin();
+    Run run = run_of(NULL, "a");
+    Case what = two_calls;
+    what.call = write_pages;
+    what.calls = 0;
+    what.processes = 2;
+    compare(&run, &what);
+    CHECK(run.results.cells[0].written_bytes >= WRITTEN_BYTES);
+    CHECK(run.results.cells[0].written_bytes < 2 * WRITTEN_BYTES);
+    results_free(&run.results);
+    clients_end();
+}
+
 static void write_results(const char *path)
 {
     Run run = run_of(NULL, NULL);
