@@ -1,8 +1,10 @@
 // tine-bench: the same work on many systems, in turns.
 //
-//     tine-bench [--list] [--quick] [--only TEXT] [--systems A,B] [--out FILE] [--directory DIR]
+//     tine-bench [--list] [--quick] [--only TEXT] [--systems A,B] [--rounds N] [--out FILE]
+//         [--directory DIR]
 //
-// --only takes cases whose "workload/case" contains the text. DIR must be on the disk that is to be
+// --only takes cases whose "workload/case" contains the text. N: more rounds, and more samples, take
+// longer. DIR must be on the disk that is to be
 // measured. FILE is results.json, for bench/report and bench/plot.
 
 #include <errno.h>
@@ -15,10 +17,12 @@
 #include "run.h"
 #include "serve.h"
 
+enum { ROUNDS_MAX = 1000 };
+
 static void usage(void)
 {
     fprintf(stderr, "usage: tine-bench [--list] [--quick] [--only TEXT] [--systems A,B]"
-                    " [--out FILE] [--directory DIR]\n");
+                    " [--rounds N] [--out FILE] [--directory DIR]\n");
     exit(2);
 }
 
@@ -57,6 +61,9 @@ static void read_arguments(int count, char **arguments, RunOptions *out, const c
             out->only = arguments[++i];
         } else if (strcmp(arguments[i], "--systems") == 0 && has_value) {
             out->systems = arguments[++i];
+        } else if (strcmp(arguments[i], "--rounds") == 0 && has_value) {
+            out->rounds = strtoul(arguments[++i], NULL, 10);
+            if (out->rounds == 0 || out->rounds > ROUNDS_MAX) usage();
         } else if (strcmp(arguments[i], "--out") == 0 && has_value) {
             *out_file = arguments[++i];
         } else if (strcmp(arguments[i], "--directory") == 0 && has_value) {

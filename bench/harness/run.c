@@ -19,7 +19,12 @@ enum {
     DIRECTORIES_OPEN_MAX = 16,
     TURN_CALLS_MAX = 20000,
     LANE_THREADS_MAX = 16,
-    COPIED_FORKS_MAX = 64
+    COPIED_FORKS_MAX = 64,
+    SESSION_FILES_MAX = 20000,
+    ROUNDS = 6,
+    TURN_MS = 50,
+    QUICK_ROUNDS = 4,
+    QUICK_TURN_MS = 20,
 };
 
 bool names_have(const char *names, const char *name)
@@ -303,6 +308,9 @@ static void lane_record(Run *run, Lane *lane)
 static const char *reason_against(const System *system, const Case *what)
 {
     if (!what->can(system)) return "it has no such call";
+    if (what->is_reading && system->reads_as) return "it reads as another one does that is in it";
+    if (system->is_files && what->sessions > SESSION_FILES_MAX)
+        return "it would have to make too many files";
     bool is_many = what->processes > 1 || what->threads > 1 || what->beside;
     if (is_many && system->is_one_client) return "it serves one client at a time";
     if ((what->processes > 0 || what->beside) && system->is_private)
@@ -335,6 +343,7 @@ void compare(Run *run, const Case *what)
     case_name(what->parameters, name, sizeof(name));
     snprintf(path, sizeof(path), "%s/%s", run->workload->name, name);
     if (run->options.only && !strstr(path, run->options.only)) return;
+    int64_t begin_ns = clock_monotonic_ns();
     fprintf(stderr, "%s\n", path);
     Lane *lanes = calloc(SYSTEMS_MAX, sizeof(Lane));
     require(lanes != NULL, "out of memory");
@@ -344,8 +353,9 @@ void compare(Run *run, const Case *what)
         lanes[i].disk_bytes = directory_bytes(lanes[i].place.directory);
         lanes[i].filled = lanes[i].messages;
     }
-    size_t rounds = run->options.is_quick ? 4 : 10;
-    int64_t turn_ns = (run->options.is_quick ? 20 : 100) * INT64_C(1000000);
+    size_t rounds = run->options.rounds;
+    if (rounds == 0) rounds = run->options.is_quick ? QUICK_ROUNDS : ROUNDS;
+    int64_t turn_ns = (run->options.is_quick ? QUICK_TURN_MS : TURN_MS) * INT64_C(1000000);
     if (what->is_slow || what->processes > 0 || what->rate > 0) turn_ns *= 3;
     for (size_t round = 0; round <= rounds; round++) {
         for (size_t i = 0; i < count; i++)
@@ -357,4 +367,5 @@ void compare(Run *run, const Case *what)
         lane_close(&lanes[i]);
     }
     free(lanes);
+    fprintf(stderr, "    (%.1f s)\n", (double)(clock_monotonic_ns() - begin_ns) / 1e9);
 }

@@ -33,6 +33,8 @@ typedef struct Case {
     bool is_slow;               // a call takes milliseconds: longer turns
     size_t calls;              // > 0: of a turn, whatever the time; so all lanes' stores grow alike
     size_t forks_max;          // of the chains
+    size_t sessions;           // if they are many
+    bool is_reading;           // only reads: who reads as another does has no part in it
     size_t number, text_bytes; // the case's own
     const char *query;
 } Case;
@@ -62,6 +64,7 @@ typedef struct RunOptions {
     const char *only;      // cases whose "workload/case" contains it; NULL: all
     const char *systems;   // names, with commas; NULL: all
     bool is_quick;
+    size_t rounds; // of turns that count; 0: as many as are usual
 } RunOptions;
 
 struct Run {

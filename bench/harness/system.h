@@ -71,10 +71,12 @@ typedef struct System {
     const char *about; // one sentence: what it is, and how it is set up
     unsigned order;    // of its row
     Durability durability;
-    bool is_limit;      // not a store: what any store of its kind must pay at least
-    bool is_one_client; // one connection at a time
-    bool is_private;    // one process at a time; threads share what connect returns
-    bool copies_forks;  // a deep chain of them is not made: it would fill the disk
+    bool is_limit;        // not a store: what any store of its kind must pay at least
+    bool is_one_client;   // one connection at a time
+    bool is_private;      // one process at a time; threads share what connect returns
+    bool copies_forks;    // a deep chain of them is not made: it would fill the disk
+    bool is_files;        // a file a session: a great many are not made, it would take minutes
+    const char *reads_as; // the system whose reads are the same, only the writes differ; NULL: none
 
     // The server, if there is one, on the store in place->directory. May be NULL.
     void (*start)(Place *place);

@@ -208,6 +208,7 @@ SYSTEM(jsonl) = {
     .order = 60,
     .durability = DURABILITY_PROCESS,
     .copies_forks = true,
+    .is_files = true,
     .connect = jsonl_connect,
     .disconnect = jsonl_disconnect,
     .create_session = jsonl_create,

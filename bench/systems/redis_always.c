@@ -12,6 +12,7 @@ SYSTEM(redis_always) = {
     .about = "Redis streams over a Unix socket by hiredis, appendonly, appendfsync always",
     .order = 41,
     .durability = DURABILITY_POWER,
+    .reads_as = "redis",
     .start = start_always,
     REDIS_CALLS,
 };

@@ -12,6 +12,7 @@ SYSTEM(sqlite_full) = {
     .about = "SQLite in the caller's process, WAL, synchronous=FULL, the reference's schema",
     .order = 31,
     .durability = DURABILITY_POWER,
+    .reads_as = "sqlite-normal",
     .connect = connect_full,
     SQLITE_JSON_CALLS,
 };

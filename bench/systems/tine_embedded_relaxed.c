@@ -12,6 +12,7 @@ SYSTEM(tine_embedded_relaxed) = {
     .about = "the same with durability=relaxed: on the disk within 100 ms",
     .order = 14,
     .durability = DURABILITY_PROCESS,
+    .reads_as = "tine-embedded",
     .is_private = true,
     .connect = embedded_relaxed_connect,
     .disconnect = tine_store_disconnect,

@@ -18,6 +18,7 @@ SYSTEM(tine_relaxed) = {
     .about = "tined --durability relaxed, libtine over a Unix socket",
     .order = 13,
     .durability = DURABILITY_PROCESS,
+    .reads_as = "tine",
     .start = relaxed_start,
     .stop = tine_store_stop,
     .connect = relaxed_connect,

@@ -28,6 +28,7 @@ static void run_cold(Run *run)
                          .fill = fill,
                          .call = connect_and_get,
                          .has_no_client = true,
+                         .is_reading = true,
                          .number = 100});
 }
 

@@ -2,7 +2,21 @@
 
 #include "run.h"
 
-enum { HISTORY_BYTES_MAX = 48 << 20 };
+typedef struct Chain {
+    size_t forks, messages, bytes; // messages of a session; bytes of a message
+} Chain;
+
+// Depth by number of messages by size, without what is larger than 16 MiB: four million tokens are
+// more than a model reads. The first ones are the line of the plot by depth.
+static const Chain CHAINS[] = {
+    {0, 25, 1024},  {1, 25, 1024},   {8, 25, 1024},  {64, 25, 1024},  {1000, 25, 1024},
+    {1, 25, 512},   {8, 25, 512},    {64, 25, 512},  {1000, 25, 512}, //
+    {1, 25, 4096},  {8, 25, 4096},   {64, 25, 4096},                  //
+    {1, 25, 20480}, {8, 25, 20480},                                   //
+    {1, 200, 4096}, {8, 200, 4096},  {64, 200, 512},                  //
+    {1, 1000, 512}, {1, 1000, 4096}, {8, 1000, 512},
+};
+enum { CHAIN_COUNT = sizeof(CHAINS) / sizeof(*CHAINS), QUICK_FROM = 1, QUICK_TO = 3 };
 
 static void fill(Lane *lane)
 {
@@ -41,28 +55,21 @@ static void call_decoded(Lane *lane)
 
 static void read_chains(Run *run, bool (*can)(const System *), void (*call)(Lane *))
 {
-    static const size_t forks[] = {0, 1, 8, 64, 1000}, messages[] = {25, 1000},
-                        sizes[] = {512, 1024, 4096, 20480};
-    for (size_t i = 0; i < 5; i++) {
-        for (size_t j = 0; j < 2; j++) {
-            for (size_t k = 0; k < 4; k++) {
-                size_t bytes = (forks[i] + 1) * messages[j] * sizes[k];
-                bool is_line = messages[j] == 25 && sizes[k] == 1024; // of the plot by depth
-                bool is_quick = is_line && forks[i] > 0 && forks[i] <= 64;
-                if (bytes > HISTORY_BYTES_MAX || (!is_quick && run->options.is_quick)) continue;
-                if (!is_line && (sizes[k] == 1024 || forks[i] == 0)) continue;
-                compare(run, &(Case){.parameters = {{"forks", (double)forks[i]},
-                                                    {"messages", (double)messages[j]},
-                                                    {"bytes", (double)sizes[k]}},
-                                     .can = can,
-                                     .fill = fill,
-                                     .call = call,
-                                     .is_slow = bytes > 1 << 20,
-                                     .forks_max = forks[i],
-                                     .number = messages[j],
-                                     .text_bytes = sizes[k]});
-            }
-        }
+    for (size_t i = 0; i < CHAIN_COUNT; i++) {
+        if (run->options.is_quick && (i < QUICK_FROM || i > QUICK_TO)) continue;
+        const Chain *chain = &CHAINS[i];
+        size_t bytes = (chain->forks + 1) * chain->messages * chain->bytes;
+        compare(run, &(Case){.parameters = {{"forks", (double)chain->forks},
+                                            {"messages", (double)chain->messages},
+                                            {"bytes", (double)chain->bytes}},
+                             .can = can,
+                             .fill = fill,
+                             .call = call,
+                             .is_reading = true,
+                             .is_slow = bytes > 1 << 20,
+                             .forks_max = chain->forks,
+                             .number = chain->messages,
+                             .text_bytes = chain->bytes});
     }
 }
 

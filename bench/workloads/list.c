@@ -46,7 +46,7 @@ static void compare_at(Run *run, Case what, size_t sessions, size_t messages)
 {
     what.fill = fill;
     what.call = list;
-    what.number = sessions;
+    what.number = what.sessions = sessions;
     what.text_bytes = 1024;
     what.is_slow = true;
     what.parameters[0] = (Parameter){"sessions", (double)sessions};
@@ -59,7 +59,7 @@ static void run_list(Run *run)
 {
     const char *const queries[] = {NULL, "needle"};
     for (size_t i = 0; i < 2; i++) {
-        const Case what = {.can = can_list, .query = queries[i]};
+        const Case what = {.can = can_list, .query = queries[i], .is_reading = true};
         compare_at(run, what, 200, run->options.is_quick ? 20 : 200);
         if (run->options.is_quick) continue;
         compare_at(run, what, 10000, 2);

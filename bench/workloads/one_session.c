@@ -54,6 +54,7 @@ static void read_window(Lane *lane)
 
 static void compare_at(Run *run, Case what, size_t messages, size_t bytes)
 {
+    what.is_reading = true;
     what.number = messages;
     what.text_bytes = bytes;
     what.parameters[0] = (Parameter){"messages", (double)messages};

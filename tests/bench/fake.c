@@ -52,7 +52,12 @@ static void history_of_b(void *client, const Id *session, Tally *out)
     .connect = fake_connect, .disconnect = free, .create_session = fake_create,                    \
     .append = fake_append, .durability = DURABILITY_POWER
 
-SYSTEM(b) = {.name = "b", .about = "the \"second\" one", .order = 2, .history = history_of_b, FAKE};
+SYSTEM(b) = {.name = "b",
+             .about = "the \"second\" one",
+             .order = 2,
+             .reads_as = "a",
+             .history = history_of_b,
+             FAKE};
 SYSTEM(a) = {.name = "a", .about = "the first one", .order = 1, .history = history_of_a, FAKE};
 SYSTEM(c) = {.name = "c", .about = "has no history", .order = 3, FAKE};
 

@@ -74,6 +74,27 @@ TEST(a_system_that_cannot_is_said_to_be_left_out)
     results_free(&run.results);
 }
 
+TEST(who_reads_as_another_one_has_no_part_in_reading)
+{
+    Run run = run_of(NULL, "a,b");
+    Case what = two_calls;
+    what.is_reading = true; // b reads as a does (fake.c)
+    compare(&run, &what);
+    CHECK_STR(run.results.cells[0].system->name, "b");
+    CHECK_STR(run.results.cells[0].skipped, "it reads as another one does that is in it");
+    CHECK_EQ(run.results.cells[1].figures.count, 8);
+    results_free(&run.results);
+}
+
+TEST(rounds_are_as_many_as_were_asked_for)
+{
+    Run run = run_of(NULL, "a");
+    run.options.rounds = 2;
+    compare(&run, &two_calls);
+    CHECK_EQ(run.results.cells[0].figures.count, 4);
+    results_free(&run.results);
+}
+
 TEST(only_takes_the_cases_that_have_it_in_their_path)
 {
     Run run = run_of("reading/depth=8", NULL);
