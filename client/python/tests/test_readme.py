@@ -1,7 +1,8 @@
-"""The README's examples and those of examples/agent, run as they are."""
+"""The README's examples, those of examples/agent, and the benchmark kit's, run as they are."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.conftest import BUILD, ROOM, Daemon
+from tests.conftest import BUILD, ROOM, ROOT, Daemon
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOM / "README.md").read_text(), re.DOTALL)
 
@@ -44,3 +45,12 @@ def test_the_agent(daemon: Daemon, name: str) -> None:
     assert told.count("has cost 0.0042 USD") == 2
     assert told.count("event message.appended") == 5
     assert "the fork has 6 messages" in told
+
+
+def test_the_benchmark_kits_workload(daemon: Daemon) -> None:
+    told = run(daemon, str(ROOT / "bench/kit/my_workload.py"), daemon.url, "1", "2", "100")
+    assert told.count("\n") == 1
+    figures = json.loads(told)
+    assert (figures["forks"], figures["messages"], figures["bytes"]) == (1, 2, 100)
+    assert figures["count"] == 1000
+    assert 0 < figures["median_us"] <= figures["p99_us"] <= figures["p999_us"]
