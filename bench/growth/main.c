@@ -5,8 +5,9 @@
 // Three stores, of 1 000, 100 000 and MESSAGES (10 000 000) messages of 300 bytes: half of them in
 // one session, the others in sessions of 500. They are filled by exchanges without waiting for the
 // disk, then opened durably, and the rows are measured in turns on all three. Each must be flat:
-// the figures at 100 000 and at the largest at most 1.5 times that at 1 000. The appends are measured once more
-// without flushes, and without a target: there one sees the depth of the trees, which a disk hides.
+// the figures at 100 000 and at the largest at most 1.5 times that at 1 000. The appends are
+// measured once more without flushes, and without a target: there one sees the depth of the trees,
+// which a disk hides.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 //     tine-bench [--list] [--quick] [--only TEXT] [--systems A,B] [--rounds N] [--out FILE]
 //         [--directory DIR]
 //
-// --only takes cases whose "workload/case" contains the text. N: more rounds, and more samples, take
-// longer. DIR must be on the disk that is to be
+// --only takes cases whose "workload/case" contains the text. N: more rounds and more samples
+// take longer. DIR must be on the disk that is to be
 // measured. FILE is results.json, for bench/report and bench/plot.
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-// gRPC C++ with nothing behind it: what a unary call costs by it. The reply is one session's record,
-// as large as tine's, and is kept in the server's memory, already decoded.
+// gRPC C++ with nothing behind it: what a unary call costs by it. The reply is a session's record
+// of tine's size, which is kept in the server's memory, already decoded.
 
 #include <stdio.h>
 #include <stdlib.h>
