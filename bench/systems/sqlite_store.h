@@ -1,6 +1,6 @@
 // A store in SQLite with the reference's schema and SQL: one file, WAL, each statement prepared
-// once, a cache of 64 MiB, a busy timeout. What a message's parts are, JSON or something else, is
-// the caller's.
+// once, a cache of 64 MiB, a lock that is polled for. What a message's parts are, JSON or something
+// else, is the caller's.
 
 #pragma once
 
