@@ -22,7 +22,7 @@ enum {
     COPIED_FORKS_MAX = 64,
     SESSION_FILES_MAX = 20000,
     ROUNDS = 6,
-    TURN_MS = 50,
+    TURN_MS = 40,
     QUICK_ROUNDS = 4,
     QUICK_TURN_MS = 20,
 };
