@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/thread.h"
+
+// An entry and its line are about as long as each other, so both of a long one need two requests.
+enum { SENT_LINES_BYTES_MAX = REQUEST_BYTES_MAX / 4 };
 
 static PiBatch *batch_at(const PiSender *sender, uint64_t number)
 {
@@ -77,6 +81,28 @@ static const char *last_id(const PiBatch *batch)
     return reply && reply->n_receipts > 0 ? reply->receipts[reply->n_receipts - 1]->id : "";
 }
 
+static bool are_lines_short(const PiBatch *batch)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < batch->count; i++) bytes += batch->originals[i].content.len;
+    return bytes <= SENT_LINES_BYTES_MAX;
+}
+
+// Sends the lines of a batch whose entries are there, each with a request of its own.
+static int send_lines(const PiSender *sender, PiBatch *batch, const TineCallOptions *options)
+{
+    for (size_t i = 0; i < batch->count && i < batch->reply->n_receipts; i++) {
+        if (batch->originals[i].content.len == 0) continue;
+        PutOriginalRequest request = PUT_ORIGINAL_REQUEST__INIT;
+        CLEANUP(message_freep) PutOriginalResponse *reply = NULL;
+        request.message_id = batch->reply->receipts[i]->id;
+        request.content = batch->originals[i].content;
+        int code = tine_put_original(sender->tine, options, &request, &reply);
+        if (code) return code;
+    }
+    return 0;
+}
+
 // Sends a batch. `parent_id` NULL: below the head that `batch->previous` names.
 static int send_batch(const PiSender *sender, PiBatch *batch, char *parent_id)
 {
@@ -86,8 +112,9 @@ static int send_batch(const PiSender *sender, PiBatch *batch, char *parent_id)
     request.session_id = sender->session;
     request.messages = batch->messages;
     request.n_messages = batch->count;
+    bool has_lines = are_lines_short(batch);
     request.originals = batch->original_list;
-    request.n_originals = batch->count;
+    request.n_originals = has_lines ? batch->count : 0;
     if (batch->previous) {
         request.expected_head_case = APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_EXTERNAL;
         request.expected_head_external = batch->previous;
@@ -96,7 +123,8 @@ static int send_batch(const PiSender *sender, PiBatch *batch, char *parent_id)
         request.parent_case = APPEND_EXCHANGE_REQUEST__PARENT_PARENT_ID;
         request.parent_id = parent_id;
     }
-    return tine_append_exchange(sender->tine, &options, &request, &batch->reply);
+    int code = tine_append_exchange(sender->tine, &options, &request, &batch->reply);
+    return code || has_lines ? code : send_lines(sender, batch, &options);
 }
 
 // Waits for the batch before this one; false: one before failed.

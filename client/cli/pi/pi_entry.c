@@ -129,12 +129,16 @@ char *pi_name(Arena *arena, char *text)
     return out;
 }
 
-// The text of a field that is one; then the field is used.
+// The text of a field that is one; then the field is used. What is longer than our texts are is cut.
 static char *take_text(Mapping *mapping, size_t field)
 {
     if (!pi_is_text(mapping->fields[field])) return EMPTY;
     mapping->is_used[field] = true;
-    return pi_text(mapping->arena, mapping->fields[field]);
+    char *text = pi_text(mapping->arena, mapping->fields[field]);
+    if (!text) return NULL;
+    size_t size = utf8_cut(slice_of(text), SUMMARY_BYTES_MAX).size;
+    if (text[size]) text[size] = '\0';
+    return text;
 }
 
 static char *take_name(Mapping *mapping, size_t field)
