@@ -79,10 +79,10 @@ static Error slots_grow(PiFile *pi)
 }
 
 // An id for an entry that has none: eight digits, more if they are taken already.
-static Error make_id(const PiFile *pi, Arena *arena, char **out)
+Error pi_file_make_id(const PiFile *pi, uint32_t number, Arena *arena, char **out)
 {
     char seed[32];
-    snprintf(seed, sizeof(seed), "entry %u", pi->count);
+    snprintf(seed, sizeof(seed), "entry %u", number);
     Hash hash = hash_pair(slice_of(pi->id), slice_of(seed));
     char *id = arena_alloc(arena, 2 * HASH_BYTES + 1);
     if (!id) return arena_error(arena);
@@ -116,7 +116,7 @@ static Error choose_id(Reading *reading, Slice id, char **out)
     if (pi->count == 0) pi->makes_ids = pi->version < 2 && !has_id;
     if (pi->makes_ids || !has_id) {
         if (!pi->makes_ids) note(pi, reading->line, "an entry without an id; it is given one");
-        return make_id(pi, &reading->arena, out);
+        return pi_file_make_id(pi, pi->count, &reading->arena, out);
     }
     *out = pi_text(&reading->arena, id);
     return *out ? ERROR_NONE : arena_error(&reading->arena);
@@ -141,7 +141,7 @@ static Error add_entry(Reading *reading, Slice json, Slice id, Slice parent_id)
     if (error) return error;
     size_t slot = slot_of(pi, id_text);
     if (pi->slots[slot] != PI_NONE) {
-        pi->entries[pi->slots[slot]].is_shadowed = true;
+        pi->entries[pi->slots[slot]].is_shadowed = entry->is_later = true;
         note(pi, reading->line, "its id was used before; the later entry is the one that it means");
     }
     pi->slots[slot] = pi->count++;
@@ -347,4 +347,18 @@ uint32_t pi_file_at_place(const PiFile *pi, int64_t place)
         }
     }
     return low < pi->count && pi->entries[low].parsed == place ? low : PI_NONE;
+}
+
+uint32_t pi_file_at_line(const PiFile *pi, unsigned long line)
+{
+    uint32_t low = 0, high = pi->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (pi->entries[middle].line < line) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < pi->count && pi->entries[low].line == line ? low : PI_NONE;
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/buffer.h"
 #include "base/slice.h"
 
@@ -35,7 +36,9 @@ typedef struct PiEntry {
     uint32_t parsed;     // its place among all parsed lines, the header being 0
     uint32_t id, parent_id; // in the file's texts
     uint32_t parent;     // an entry, or PI_NONE: it begins a history
-    bool is_shadowed;    // a later entry has its id
+    bool is_later;       // an entry before it has its id
+    bool is_shadowed;    // its id is another entry's in the store: the latest one's that has it, if
+                         // pi_known found none of them there
     bool is_placed;      // while ordering
     bool is_queued;      // on its way into the store, or there
     bool has_original;   // the store has its bytes
@@ -88,4 +91,10 @@ uint32_t pi_file_find(const PiFile *pi, const char *id);
 // Of a version 1 file: the entry that stands at this place among the parsed lines; PI_NONE.
 uint32_t pi_file_at_place(const PiFile *pi, int64_t place);
 
+// The entry that begins at this line; PI_NONE.
+uint32_t pi_file_at_line(const PiFile *pi, unsigned long line);
+
 const char *pi_file_id(const PiFile *pi, uint32_t entry);
+
+// The id that entry `number` of a version 1 file is given. ERROR_OUT_OF_MEMORY.
+MUST_USE Error pi_file_make_id(const PiFile *pi, uint32_t number, Arena *arena, char **out);

@@ -23,15 +23,12 @@
 
 enum { BATCH_LINE_BYTES_MAX = 2 * 1024 * 1024 }; // or one entry that is larger
 
-// What is known of no session: pi has none where we need one.
-static char UNKNOWN[] = "unknown";
-
 typedef struct PiRun {
     Import *import;
     PiFile file;
     const char *name; // of the file
     char session[ID_BYTES];
-    bool is_new;
+    char version[16]; // of the file, as text
     atomic_uint_fast64_t bytes_done;
 
     Arena arena; // of the session's own call
@@ -40,9 +37,10 @@ typedef struct PiRun {
 
     uint64_t appended;
     int64_t time_ms;        // of the entry before
-    char last[ID_BYTES];    // the last entry appended
-    char *title;            // the last name; owned; NULL: none
-    char *provider, *model; // the last that was used or chosen; owned
+    char last[ID_BYTES];    // the head: the last entry appended
+    bool is_finished;       // by an import before this one: the last entry's line tells
+    bool is_rewritten;      // the file's header is another than the store's
+    PiSettings settings;
 } PiRun;
 
 static int fail(const PiRun *run, Error error, const ErrorDetail *detail)
@@ -232,8 +230,10 @@ static Error map_entry(PiRun *run, uint32_t entry, NewMessage **out, PiReference
     if (!source.external_id) return arena_error(&batch->arena);
     NewOriginal *kept = &batch->originals[batch->count];
     tine__v1__new_original__init(kept);
-    kept->content.data = (uint8_t *)(uintptr_t)original.bytes;
-    kept->content.len = original.size;
+    if (entry + 1 < run->file.count) { // the last one's line is for `finish`
+        kept->content.data = (uint8_t *)(uintptr_t)original.bytes;
+        kept->content.len = original.size;
+    }
     batch->original_list[batch->count] = kept;
     return pi_entry_map(&batch->arena, &source, out, references);
 }
@@ -249,21 +249,11 @@ static int resolve(PiRun *run, uint32_t entry, NewMessage *message, const PiRefe
     return code;
 }
 
-// Names and models of the session are those of its last entry that has one.
-static int note_settings(PiRun *run, const NewMessage *message)
+static int note_settings(PiRun *run, uint32_t entry, const NewMessage *message)
 {
-    if (message->kind == MESSAGE_KIND_NAME && *message->text) {
-        free(run->title);
-        Slice title = utf8_trim(utf8_cut(slice_of(message->text), TITLE_BYTES_MAX));
-        run->title = strndup((const char *)title.bytes, title.size);
-        if (!run->title) return fail(run, ERROR_OUT_OF_MEMORY, NULL);
-    }
-    if (!message->model || !*message->model->name || !*message->model->provider) return EXIT_OK;
-    free(run->provider);
-    free(run->model);
-    run->provider = strdup(message->model->provider);
-    run->model = strdup(message->model->name);
-    return run->provider && run->model ? EXIT_OK : fail(run, ERROR_OUT_OF_MEMORY, NULL);
+    PiSaid said = {entry, /* is_new= */ true, message->kind, message->text, message->model};
+    Error error = pi_settings_note(&run->settings, &said);
+    return error ? fail(run, error, NULL) : EXIT_OK;
 }
 
 static bool fits(const PiRun *run, uint32_t entry)
@@ -290,7 +280,7 @@ static int add(PiRun *run, uint32_t entry)
         if (!code) code = settle_all(run);
         return code ? code : add(run, entry);
     }
-    if (!code) code = note_settings(run, message);
+    if (!code) code = note_settings(run, entry, message);
     PiBatch *batch = run->batch;
     run->time_ms = message->created_at;
     run->file.entries[entry].is_queued = true;
@@ -312,10 +302,21 @@ static int add_all(PiRun *run)
         }
         atomic_fetch_add(&run->import->entries_known, 1);
         run->bytes_done += known->bytes;
-        if (!known->has_original) code = put_original(run, entry);
+        bool is_last = entry + 1 == run->file.count;
+        if (!known->has_original && !is_last) code = put_original(run, entry);
     }
     if (!code) code = flush(run);
     return code ? code : settle_all(run);
+}
+
+// The header as the store can hold it; "" if it cannot.
+static char *header_json(const PiRun *run)
+{
+    static char none[] = "";
+    Slice header = slice_of(run->file.header);
+    bool is_held = header.size <= SESSION_DATA_JSON_BYTES_MAX && utf8_is_valid(header) &&
+                   json_is_valid(header, NULL);
+    return is_held ? run->file.header : none;
 }
 
 // The header: where the session belongs, and when it began.
@@ -323,7 +324,7 @@ static int fill_session(PiRun *run, NewSession *session)
 {
     enum { TIMESTAMP, CWD, PARENT, COUNT };
     static const char *const NAMES[] = {"timestamp", "cwd", "parentSession"};
-    static char here[PATH_BYTES_MAX + 1], version[16];
+    static char here[PATH_BYTES_MAX + 1];
     Slice values[COUNT], header = slice_of(run->file.header);
     const char *directory = run->import->project_dir;
     if (pi_members(header, NAMES, COUNT, values, NULL)) return fail(run, ERROR_OUT_OF_MEMORY, NULL);
@@ -333,12 +334,8 @@ static int fill_session(PiRun *run, NewSession *session)
     if (!cwd || !session->source_parent) return fail(run, arena_error(&run->arena), NULL);
     session->project_dir = directory ? (char *)(uintptr_t)directory : cwd;
     if (!*session->project_dir && getcwd(here, sizeof(here))) session->project_dir = here;
-    if (header.size <= SESSION_DATA_JSON_BYTES_MAX && utf8_is_valid(header) &&
-        json_is_valid(header, NULL)) {
-        session->data_json = run->file.header;
-    }
-    snprintf(version, sizeof(version), "%u", run->file.version);
-    session->data_version = version;
+    session->data_json = header_json(run);
+    session->data_version = run->version;
     return EXIT_OK;
 }
 
@@ -351,7 +348,8 @@ static int make_session(PiRun *run, External *external)
     CLEANUP(message_freep) CreateSessionResponse *reply = NULL;
     int code = fill_session(run, &session);
     if (code) return code;
-    model.provider = model.name = UNKNOWN;
+    static char unknown[] = PI_MODEL_UNKNOWN;
+    model.provider = model.name = unknown;
     session.model = &model;
     session.external = external;
     request.session = &session;
@@ -359,7 +357,34 @@ static int make_session(PiRun *run, External *external)
         return fail_call(run, PI_NONE);
     }
     snprintf(run->session, sizeof(run->session), "%s", reply->session->id);
-    run->is_new = true;
+    Error error = pi_settings_begin(&run->settings, reply->session);
+    return error ? fail(run, error, NULL) : EXIT_OK;
+}
+
+// A session that is there: what is known of it, and whether the file is still the one it came from.
+// pi writes a file anew when it brings it to a later version; then all lines are other ones.
+static int look_at_session(PiRun *run)
+{
+    Cli *cli = run->import->cli;
+    PiFile *file = &run->file;
+    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
+    CLEANUP(message_freep) GetSessionResponse *reply = NULL;
+    request.session_id = run->session;
+    if (tine_get_session(cli->tine, &cli->call, &request, &reply)) return fail_call(run, PI_NONE);
+    const Session *session = reply->session;
+    snprintf(run->last, sizeof(run->last), "%s", session->head_id);
+    if (file->makes_ids && strcmp(session->data_version, "1") != 0) {
+        return cli_say(EXIT_FAILED, "%s: the store has a later version of it already", run->name);
+    }
+    Error error = pi_settings_begin(&run->settings, session);
+    if (error) return fail(run, error, NULL);
+    if (pi_known(cli, run->session, file, &run->settings)) return fail_call(run, PI_NONE);
+    run->is_rewritten = strcmp(session->data_version, run->version) != 0 ||
+                        strcmp(session->data_json, header_json(run)) != 0;
+    for (uint32_t i = 0; run->is_rewritten && i < file->count; i++) {
+        file->entries[i].has_original = false;
+    }
+    run->is_finished = file->count > 0 && file->entries[file->count - 1].has_original;
     return EXIT_OK;
 }
 
@@ -384,7 +409,7 @@ static int find_or_make_session(PiRun *run)
     }
     atomic_fetch_add(&run->import->sessions_known, 1);
     snprintf(run->session, sizeof(run->session), "%s", reply->sessions[0]->id);
-    return pi_known(cli, run->session, &run->file) ? fail_call(run, PI_NONE) : EXIT_OK;
+    return look_at_session(run);
 }
 
 // pi's leaf is the file's last entry; where parents came late that is not what was appended last.
@@ -393,7 +418,7 @@ static int move_head(PiRun *run)
     Cli *cli = run->import->cli;
     RewindSessionRequest request = REWIND_SESSION_REQUEST__INIT;
     CLEANUP(message_freep) RewindSessionResponse *reply = NULL;
-    if (run->appended == 0) return EXIT_OK;
+    if (run->file.count == 0) return EXIT_OK;
     request.message_id = run->file.entries[run->file.count - 1].store_id;
     request.session_id = run->session;
     if (strcmp(request.message_id, run->last) == 0) return EXIT_OK;
@@ -404,25 +429,40 @@ static int move_head(PiRun *run)
 static int update_session(PiRun *run)
 {
     Cli *cli = run->import->cli;
-    SessionField mask[2];
+    const PiSettings *settings = &run->settings;
+    SessionField mask[3];
     UpdateSessionRequest request = UPDATE_SESSION_REQUEST__INIT;
     CLEANUP(message_freep) UpdateSessionResponse *reply = NULL;
     request.session_id = run->session;
     request.mask = mask;
-    if (run->title && *run->title) {
-        request.title = run->title;
+    if (settings->title && settings->sets_title) {
+        request.title = settings->title;
         mask[request.n_mask++] = SESSION_FIELD_TITLE;
     }
     ModelRef model = MODEL_REF__INIT;
-    if (run->model) {
-        model.provider = run->provider;
-        model.name = run->model;
+    if (settings->model && settings->sets_model) {
+        model.provider = settings->provider;
+        model.name = settings->model;
         request.model = &model;
         mask[request.n_mask++] = SESSION_FIELD_MODEL;
+    }
+    if (run->is_rewritten) {
+        request.data_json = header_json(run);
+        request.data_version = run->version;
+        mask[request.n_mask++] = SESSION_FIELD_DATA_JSON;
     }
     if (request.n_mask == 0) return EXIT_OK;
     int status = tine_update_session(cli->tine, &cli->call, &request, &reply);
     return status ? fail_call(run, PI_NONE) : EXIT_OK;
+}
+
+// What follows from all entries together. The last entry's line is put behind everything else, so
+// whoever finds it there knows that nothing is left to do, however this import ends.
+static int finish(PiRun *run)
+{
+    int code = run->is_finished ? EXIT_OK : move_head(run);
+    if (!code && !run->is_finished) code = update_session(run);
+    return code || run->file.count == 0 ? code : put_original(run, run->file.count - 1);
 }
 
 // The last entry's bytes reach to the file's end, which may have moved since they were stored.
@@ -445,8 +485,7 @@ static int import_opened(PiRun *run)
         code = add_all(run);
     }
     pi_sender_close(&run->sender);
-    if (!code) code = move_head(run);
-    return code ? code : update_session(run);
+    return code ? code : finish(run);
 }
 
 // A file that cannot be read twice is copied to one that can.
@@ -491,15 +530,14 @@ int pi_import(Import *import, FILE *file, const char *name)
     int code = error ? fail(run, error, &detail) : EXIT_OK;
     if (!code) {
         say_problems(run);
+        snprintf(run->version, sizeof(run->version), "%u", run->file.version);
         Progress *progress = progress_begin_counted(name, &run->bytes_done, run->file.bytes);
         code = import_opened(run);
         progress_end(progress);
     }
     pi_file_close(&run->file);
     arena_free(&run->arena);
-    free(run->title);
-    free(run->provider);
-    free(run->model);
+    pi_settings_free(&run->settings);
     if (readable != file) fclose(readable);
     free(run);
     return code;
