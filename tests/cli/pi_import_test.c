@@ -563,6 +563,7 @@ TEST(pi_lines_written_from_the_store_mean_the_same)
     snprintf(before, sizeof(before), "%s", pi_context(store));
     // A fork holds nothing of its own: all its lines are written from what it inherited.
     CHECK(strstr(before, "compactionSummary:k1=so far,1234 toolResult:r1") == before);
+    pi_forget_lines(store);
     pi_fork(store);
     snprintf(store->text, sizeof(store->text), "%s", pi_export_text(store));
     store->size = strlen(store->text);

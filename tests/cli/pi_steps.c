@@ -142,14 +142,37 @@ void pi_fork(PiStore *store)
     snprintf(store->session, sizeof(store->session), "%s", reply->session->id);
 }
 
-void pi_rewind(PiStore *store, const char *id)
+void pi_rewind_to(PiStore *store, const char *id)
 {
-    CLEANUP(message_freep) GetMessageResponse *entry = id ? pi_entry(store, id) : NULL;
     RewindSessionRequest request = REWIND_SESSION_REQUEST__INIT;
     CLEANUP(message_freep) RewindSessionResponse *reply = NULL;
     request.session_id = store->session;
-    if (entry) request.message_id = entry->message->id;
+    request.message_id = (char *)(uintptr_t)id;
     CHECK_EQ(tine_rewind_session(store->cli.tine, NULL, &request, &reply), 0);
+}
+
+void pi_rewind(PiStore *store, const char *id)
+{
+    CLEANUP(message_freep) GetMessageResponse *entry = id ? pi_entry(store, id) : NULL;
+    pi_rewind_to(store, entry ? entry->message->id : "");
+}
+
+void pi_forget_lines(PiStore *store)
+{
+    static uint8_t line_end[] = "\n";
+    ListMessagesRequest list = LIST_MESSAGES_REQUEST__INIT;
+    CLEANUP(message_freep) ListMessagesResponse *log = NULL;
+    list.session_id = store->session;
+    CHECK_EQ(tine_list_messages(store->cli.tine, NULL, &list, &log), 0);
+    CHECK_STR(log->next_cursor, "");
+    for (size_t i = 0; i < log->n_messages; i++) {
+        PutOriginalRequest request = PUT_ORIGINAL_REQUEST__INIT;
+        CLEANUP(message_freep) PutOriginalResponse *reply = NULL;
+        request.message_id = log->messages[i]->id;
+        request.content.data = line_end;
+        request.content.len = 1;
+        CHECK_EQ(tine_put_original(store->cli.tine, NULL, &request, &reply), 0);
+    }
 }
 
 static const char *role_of(const Message *message)

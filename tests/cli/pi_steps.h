@@ -47,6 +47,12 @@ void pi_append_text(PiStore *store, const char *text);
 // Goes on with a fork at the head.
 void pi_fork(PiStore *store);
 
+// Goes on with a head at this entry of the store; "": at nothing.
+void pi_rewind_to(PiStore *store, const char *id);
+
+// Takes the lines of all entries away, so that they are written from what the store has of them.
+void pi_forget_lines(PiStore *store);
+
 // What BuildContext gives, in one line: "user:a1 assistant:b2 | thinking=off model=none summary=…".
 // Entries are called by their ids in the file.
 const char *pi_context(PiStore *store);

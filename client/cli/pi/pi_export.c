@@ -1,25 +1,43 @@
-// The export: the session's log and its originals side by side, both in the log's order.
+// The export: the session's log and its originals side by side, both in the log's order; before it,
+// in a fork, the path that the fork came with.
 
 #include "pi/pi_export.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ulid.h"
 #include "pi/pi_entry.h"
+#include "pi/pi_original.h"
 #include "pi/pi_write.h"
+#include "progress.h"
 
-enum { WALK_COUNT_MAX = 1000 * 1000, NAME_BYTES = 512 };
+enum { WALK_COUNT_MAX = 1000 * 1000, NAME_BYTES = 512, LINE_ARENA_BYTES = 64 * 1024 * 1024 };
+
+// An entry that the file calls otherwise than the store.
+typedef struct Alias {
+    char id[ID_BYTES];
+    char *name; // owned; NULL: the store's id, which no line of the file knows
+} Alias;
 
 typedef struct Export {
     Cli *cli;
     FILE *out;
     Session *session; // borrowed
     bool is_line_open; // what was written last does not end its line
-    bool uses_originals;
+    bool is_verbatim; // originals are written as they are
+    unsigned version; // of the session whose entries are written
+    Arena arena;      // of one line
+    atomic_uint_fast64_t bytes_done;
 
+    // The originals of a session, in its entries' order.
+    char source[ID_BYTES];            // that session; "": none
     ListOriginalsResponse *originals; // a page; owned
     size_t next;                      // of it
+
+    Alias *aliases; // in the order of their ids; owned
+    size_t alias_count, alias_capacity;
 
     // The entry that was written last, whose child usually comes next.
     char last_id[ID_BYTES], last_name[NAME_BYTES];
@@ -30,16 +48,31 @@ static int fail(const Export *export)
     return cli_fail(export->cli, &export->cli->status);
 }
 
+static int out_of_memory(void)
+{
+    return cli_say(EXIT_FAILED, "out of memory");
+}
+
 static int check_output(const Export *export)
 {
     return ferror(export->out) ? cli_say(EXIT_FAILED, "the output could not be written: %m")
                                : EXIT_OK;
 }
 
+static bool is_pi(const External *external)
+{
+    return external && strcmp(external->source, PI_SOURCE) == 0;
+}
+
 static const char *name_of(const Message *message)
 {
-    bool is_pi = message->external && strcmp(message->external->source, PI_SOURCE) == 0;
-    return is_pi ? message->external->id : message->id;
+    return is_pi(message->external) ? message->external->id : message->id;
+}
+
+static unsigned version_of(const Session *session)
+{
+    unsigned long version = strtoul(session->data_version, NULL, 10);
+    return version < 1 || version > 1000 ? 3 : (unsigned)version;
 }
 
 static int get(const Export *export, const char *id, GetMessageResponse **out)
@@ -50,63 +83,198 @@ static int get(const Export *export, const char *id, GetMessageResponse **out)
     return tine_get_message(export->cli->tine, &export->cli->call, &request, out);
 }
 
-// What pi calls an entry. What is no id of ours is pi's own word already.
-static void find_name(const Export *export, const char *id, char out[NAME_BYTES])
+static int compare_aliases(const void *a, const void *b)
 {
-    snprintf(out, NAME_BYTES, "%s", id);
-    if (!*id) return;
+    return strcmp(((const Alias *)a)->id, ((const Alias *)b)->id);
+}
+
+static const Alias *find_alias(const Export *export, const char *id)
+{
+    Alias wanted;
+    if (export->alias_count == 0) return NULL;
+    snprintf(wanted.id, sizeof(wanted.id), "%s", id);
+    return bsearch(&wanted, export->aliases, export->alias_count, sizeof(Alias), compare_aliases);
+}
+
+// Entries are written in the order of their ids, so the list is in order by itself.
+static int add_alias(Export *export, const char *id, const char *name)
+{
+    if (export->alias_count == export->alias_capacity) {
+        size_t capacity = export->alias_capacity > 0 ? export->alias_capacity * 2 : 64;
+        Alias *aliases = realloc(export->aliases, capacity * sizeof(*aliases));
+        if (!aliases) return out_of_memory();
+        export->aliases = aliases;
+        export->alias_capacity = capacity;
+    }
+    Alias *alias = &export->aliases[export->alias_count];
+    snprintf(alias->id, sizeof(alias->id), "%s", id);
+    alias->name = name ? strdup(name) : NULL;
+    if (name && !alias->name) return out_of_memory();
+    export->alias_count++;
+    return EXIT_OK;
+}
+
+// Notes what the file calls an entry that has just been written.
+static int note_name(Export *export, const Message *message, const char *name)
+{
+    snprintf(export->last_id, sizeof(export->last_id), "%s", message->id);
+    snprintf(export->last_name, sizeof(export->last_name), "%s", name);
+    bool is_known = strcmp(name, name_of(message)) == 0;
+    if (is_known && is_pi(message->external)) return EXIT_OK;
+    return add_alias(export, message->id, is_known ? NULL : name);
+}
+
+// What the file calls an entry. What is no id of ours is pi's own word already.
+static const char *find_name(const Export *export, const char *id, char room[NAME_BYTES])
+{
+    const Alias *alias = *id ? find_alias(export, id) : NULL;
+    if (alias && alias->name) return alias->name;
+    snprintf(room, NAME_BYTES, "%s", id);
+    if (!*id || alias) return room;
     if (strcmp(id, export->last_id) == 0) {
-        snprintf(out, NAME_BYTES, "%s", export->last_name);
-        return;
+        snprintf(room, NAME_BYTES, "%s", export->last_name);
+        return room;
     }
     CLEANUP(message_freep) GetMessageResponse *reply = NULL;
     Ulid ulid;
-    if (!ulid_parse(slice_of(id), &ulid) || get(export, id, &reply)) return;
-    snprintf(out, NAME_BYTES, "%s", name_of(reply->message));
+    if (!ulid_parse(slice_of(id), &ulid) || get(export, id, &reply)) return room;
+    snprintf(room, NAME_BYTES, "%s", name_of(reply->message));
+    return room;
 }
 
-// The first entry that a compaction keeps: the one after its cut-off on the way to it. Itself, if
-// it keeps nothing.
+// The first entry that a compaction keeps: the one after its cut-off on the way to it. "" if it
+// keeps nothing.
 static int find_first_kept(const Export *export, const Message *message, char out[NAME_BYTES])
 {
     const Marker *marker = message->marker;
-    char at[ID_BYTES];
-    snprintf(out, NAME_BYTES, "%s", name_of(message));
-    if (*marker->first_kept_external) {
-        snprintf(out, NAME_BYTES, "%s", marker->first_kept_external);
-        return EXIT_OK;
-    }
-    if (!marker->keep_all && !*marker->before_message_id) return EXIT_OK;
+    char at[ID_BYTES], kept[ID_BYTES] = "";
+    snprintf(out, NAME_BYTES, "%s", marker->first_kept_external);
+    if (*out || (!marker->keep_all && !*marker->before_message_id)) return EXIT_OK;
     snprintf(at, sizeof(at), "%s", message->parent_id);
     for (size_t i = 0; i < WALK_COUNT_MAX && *at; i++) {
         if (strcmp(at, marker->before_message_id) == 0) break;
         CLEANUP(message_freep) GetMessageResponse *reply = NULL;
         if (get(export, at, &reply)) return fail(export);
-        snprintf(out, NAME_BYTES, "%s", name_of(reply->message));
+        snprintf(kept, sizeof(kept), "%s", at);
         snprintf(at, sizeof(at), "%s", reply->message->parent_id);
     }
+    char room[NAME_BYTES];
+    snprintf(out, NAME_BYTES, "%s", find_name(export, kept, room));
     return EXIT_OK;
 }
 
-static int write_entry(Export *export, const Message *message)
+static void end_line(Export *export)
+{
+    if (export->is_line_open) putc('\n', export->out);
+    export->is_line_open = false;
+}
+
+// What an entry's own line calls it. One of several with one id is told from the others by the
+// store's name for it.
+static const char *name_in_line(const Message *message, const PiOriginal *original)
+{
+    size_t size = strlen(original->id);
+    const char *name = name_of(message);
+    bool is_shared = strncmp(name, original->id, size) == 0 && name[size] == '@';
+    return size > 0 && !is_shared && is_pi(message->external) ? original->id : name;
+}
+
+// Writes an entry from what the store has of it.
+static int write_entry(Export *export, const Message *message, const char *name)
 {
     char parent[NAME_BYTES], target[NAME_BYTES], first_kept[NAME_BYTES] = "";
     int code = message->marker ? find_first_kept(export, message, first_kept) : EXIT_OK;
     if (code) return code;
-    find_name(export, message->parent_id, parent);
-    find_name(export, message->target_id, target);
-    PiNames names = {name_of(message), parent, target, first_kept};
-    if (export->is_line_open) putc('\n', export->out);
-    export->is_line_open = false;
-    return pi_write_entry(export->out, message, &names) ? cli_say(EXIT_FAILED, "out of memory")
-                                                        : check_output(export);
+    PiNames names = {name, find_name(export, message->parent_id, parent),
+                     find_name(export, message->target_id, target),
+                     *first_kept ? first_kept : name}; // itself: nothing is kept
+    end_line(export);
+    if (pi_write_entry(export->out, message, &names)) return out_of_memory();
+    code = check_output(export);
+    return code ? code : note_name(export, message, name);
+}
+
+// Whether bytes begin with the end of the line that stands before them.
+static bool has_line_end(Slice bytes)
+{
+    size_t at = 0;
+    while (at < bytes.size && memchr(" \t\r", bytes.bytes[at], 3)) at++;
+    return at < bytes.size && bytes.bytes[at] == '\n';
+}
+
+// Writes an entry's line with the ids that its place here gives it, and what stands around the line
+// if the file is still the one that it stood in.
+static int write_again(Export *export, const Message *message, const PiOriginal *original)
+{
+    char parent[NAME_BYTES], first_kept[NAME_BYTES] = "";
+    bool is_old = message->marker && export->version < 2;
+    int code = is_old ? find_first_kept(export, message, first_kept) : EXIT_OK;
+    if (code) return code;
+    const char *name = name_in_line(message, original);
+    PiNames names = {name, find_name(export, message->parent_id, parent), "", first_kept};
+    if (!export->is_verbatim || !has_line_end(original->before)) end_line(export);
+    if (export->is_verbatim) {
+        fwrite(original->before.bytes, 1, original->before.size, export->out);
+    }
+    pi_write_again(export->out, original->line, &names, export->version);
+    if (export->is_verbatim) {
+        fwrite(original->after.bytes, 1, original->after.size, export->out);
+    }
+    export->is_line_open = !export->is_verbatim || original->after.size == 0 ||
+                           original->after.bytes[original->after.size - 1] != '\n';
+    code = check_output(export);
+    return code ? code : note_name(export, message, name);
+}
+
+static int write_bytes(Export *export, const Message *message, Slice bytes, const char *name)
+{
+    if (!has_line_end(bytes)) end_line(export);
+    fwrite(bytes.bytes, 1, bytes.size, export->out);
+    export->is_line_open = bytes.bytes[bytes.size - 1] != '\n';
+    int code = check_output(export);
+    return code ? code : note_name(export, message, name);
+}
+
+// An entry that was purged has lost its name in the file: the lines of its children say it still.
+static bool is_parent_renamed(const Export *export, const Message *message,
+                              const PiOriginal *original)
+{
+    const Alias *parent = *message->parent_id ? find_alias(export, message->parent_id) : NULL;
+    return parent && !parent->name && strcmp(original->parent_id, parent->id) != 0;
+}
+
+static int write_message(Export *export, const Message *message, const Original *original)
+{
+    Slice bytes = {NULL, 0};
+    if (original) bytes = slice(original->content.data, original->content.len);
+    PiOriginal parts;
+    arena_reset(&export->arena, LINE_ARENA_BYTES);
+    bool has_line = pi_original_read(&export->arena, bytes, &parts);
+    const char *name = has_line ? name_in_line(message, &parts) : name_of(message);
+    bool is_written = message->deleted_at || bytes.size == 0 || (!has_line && !export->is_verbatim);
+    if (is_written) return write_entry(export, message, name);
+    if (has_line && (!export->is_verbatim || is_parent_renamed(export, message, &parts))) {
+        return write_again(export, message, &parts);
+    }
+    return write_bytes(export, message, bytes, has_line && *parts.id ? parts.id : name);
+}
+
+// From now on originals are those of another session.
+static void use_originals(Export *export, const Session *session, bool is_verbatim)
+{
+    message_freep(&export->originals);
+    export->originals = NULL;
+    export->next = 0;
+    export->is_verbatim = is_verbatim;
+    export->version = version_of(session);
+    snprintf(export->source, sizeof(export->source), "%s", session->id);
 }
 
 static int next_page(Export *export)
 {
     ListOriginalsRequest request = LIST_ORIGINALS_REQUEST__INIT;
     ListOriginalsResponse *page = NULL;
-    request.session_id = export->session->id;
+    request.session_id = export->source;
     if (export->originals) request.cursor = export->originals->next_cursor;
     if (tine_list_originals(export->cli->tine, &export->cli->call, &request, &page)) {
         return fail(export);
@@ -121,7 +289,7 @@ static int next_page(Export *export)
 static int find_original(Export *export, const char *id, const Original **out)
 {
     *out = NULL;
-    while (export->uses_originals) {
+    while (*export->source) {
         if (!export->originals || export->next == export->originals->n_originals) {
             if (export->originals && !*export->originals->next_cursor) break;
             int code = next_page(export);
@@ -144,24 +312,67 @@ static int write_one(Export *export, const Message *message)
 {
     const Original *original = NULL;
     int code = find_original(export, message->id, &original);
-    if (code) return code;
-    if (original && !message->deleted_at && original->content.len > 0) {
-        const uint8_t *bytes = original->content.data;
-        size_t size = original->content.len;
-        if (export->is_line_open && bytes[0] != '\n' && bytes[0] != '\r') putc('\n', export->out);
-        fwrite(bytes, 1, size, export->out);
-        export->is_line_open = bytes[size - 1] != '\n';
-        code = check_output(export);
-    } else {
-        code = write_entry(export, message);
-    }
-    snprintf(export->last_id, sizeof(export->last_id), "%s", message->id);
-    snprintf(export->last_name, sizeof(export->last_name), "%s", name_of(message));
+    if (!code) code = write_message(export, message, original);
+    export->bytes_done +=
+        original ? original->content.len : protobuf_c_message_get_packed_size(&message->base);
     return code;
 }
 
-// What a fork inherited is written out: a file of pi's stands for itself.
-static int write_inherited(Export *export)
+typedef struct Path {
+    char (*ids)[ID_BYTES]; // from its end to its beginning; owned
+    size_t count, capacity;
+} Path;
+
+static int path_add(Path *path, const char *id)
+{
+    if (path->count == WALK_COUNT_MAX) {
+        return cli_say(EXIT_FAILED, "the fork inherits more than %d entries", WALK_COUNT_MAX);
+    }
+    if (path->count == path->capacity) {
+        size_t capacity = path->capacity > 0 ? path->capacity * 2 : 256;
+        char(*ids)[ID_BYTES] = realloc(path->ids, capacity * sizeof(*ids));
+        if (!ids) return out_of_memory();
+        path->ids = ids;
+        path->capacity = capacity;
+    }
+    snprintf(path->ids[path->count++], ID_BYTES, "%s", id);
+    return EXIT_OK;
+}
+
+// `out_is_whole` is false where entries are kept for the fork alone, whose session was purged.
+static int find_path(const Export *export, Path *path, bool *out_is_whole)
+{
+    char at[ID_BYTES];
+    snprintf(at, sizeof(at), "%s", export->session->fork_message_id);
+    for (*out_is_whole = true; *at;) {
+        CLEANUP(message_freep) GetMessageResponse *reply = NULL;
+        int status = get(export, at, &reply);
+        *out_is_whole = status != STATUS_NOT_FOUND;
+        if (!*out_is_whole) return EXIT_OK;
+        if (status) return fail(export);
+        int code = path_add(path, at);
+        if (code) return code;
+        snprintf(at, sizeof(at), "%s", reply->message->parent_id);
+    }
+    return EXIT_OK;
+}
+
+// The session that an inherited entry belongs to has its original.
+static int use_owner(Export *export, const char *session)
+{
+    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
+    CLEANUP(message_freep) GetSessionResponse *reply = NULL;
+    if (strcmp(export->source, session) == 0) return EXIT_OK;
+    request.session_id = (char *)(uintptr_t)session;
+    if (tine_get_session(export->cli->tine, &export->cli->call, &request, &reply)) {
+        return fail(export);
+    }
+    use_originals(export, reply->session, /* is_verbatim= */ false);
+    return EXIT_OK;
+}
+
+// What a fork's history shows of what it inherited.
+static int write_inherited_history(Export *export)
 {
     static MessageKind ALL[] = {
         MESSAGE_KIND_CONVERSATION, MESSAGE_KIND_INJECTED, MESSAGE_KIND_BRANCH_SUMMARY,
@@ -184,12 +395,31 @@ static int write_inherited(Export *export)
         for (size_t i = 0; i < reply->n_messages && !code; i++) {
             const Message *message = reply->messages[i];
             if (strcmp(message->session_id, export->session->id) == 0) return EXIT_OK;
-            code = write_entry(export, message);
-            snprintf(export->last_id, sizeof(export->last_id), "%s", message->id);
-            snprintf(export->last_name, sizeof(export->last_name), "%s", name_of(message));
+            code = write_entry(export, message, name_of(message));
         }
         request.cursor = reply->next_cursor;
     } while (!code && *request.cursor);
+    return code;
+}
+
+// What a fork inherited is written out, for a file of pi's stands for itself: all of it, for a
+// branch that was left hangs below what the history does not show any more.
+static int write_inherited(Export *export)
+{
+    Path path = {.ids = NULL};
+    bool is_whole = true;
+    int code = find_path(export, &path, &is_whole);
+    if (!code && !is_whole) code = write_inherited_history(export);
+    for (size_t i = is_whole ? path.count : 0; i > 0 && !code; i--) {
+        CLEANUP(message_freep) GetMessageResponse *reply = NULL;
+        if (get(export, path.ids[i - 1], &reply)) {
+            code = fail(export);
+            break;
+        }
+        code = use_owner(export, reply->message->session_id);
+        if (!code) code = write_one(export, reply->message);
+    }
+    free(path.ids);
     return code;
 }
 
@@ -216,38 +446,53 @@ static int write_log(Export *export)
 }
 
 // A file of version 1 says nothing of branches: it comes back as it was only if it is all there is.
-static int choose_originals(Export *export, bool is_pi)
+static int begin_log(Export *export)
 {
-    export->uses_originals = is_pi;
-    if (!is_pi || strcmp(export->session->data_version, "1") != 0) return EXIT_OK;
+    const Session *session = export->session;
+    bool has_lines = is_pi(session->external);
+    use_originals(export, session, /* is_verbatim= */ has_lines);
+    if (!has_lines) *export->source = '\0';
+    if (!has_lines || export->version > 1) return EXIT_OK;
     uint64_t count = 0;
     int code = EXIT_OK;
     do {
         code = next_page(export);
         if (!code) count += export->originals->n_originals;
     } while (!code && *export->originals->next_cursor);
-    message_freep(&export->originals);
-    export->originals = NULL;
-    export->uses_originals = count == export->session->next_sequence;
+    use_originals(export, session, /* is_verbatim= */ count == session->next_sequence);
     return code;
+}
+
+// The header as it was, and if there is nothing else, what followed it.
+static void write_header(Export *export)
+{
+    const Session *session = export->session;
+    Slice header = slice_of(session->data_json);
+    if (!is_pi(session->external) || !export->is_verbatim || header.size == 0) {
+        pi_write_header(export->out, session, export->is_verbatim ? export->version : 3);
+        export->is_line_open = true;
+        return;
+    }
+    while (session->next_sequence > 0 && strchr(" \t\r\n", header.bytes[header.size - 1])) {
+        header.size--;
+    }
+    fwrite(header.bytes, 1, header.size, export->out);
+    export->is_line_open = session->next_sequence > 0;
 }
 
 static int write_session(Export *export)
 {
     const Session *session = export->session;
-    bool is_pi = session->external && strcmp(session->external->source, PI_SOURCE) == 0 &&
-                 *session->data_json;
-    int code = choose_originals(export, is_pi);
+    int code = begin_log(export);
     if (code) return code;
-    if (is_pi && (export->uses_originals || strcmp(session->data_version, "1") != 0)) {
-        fputs(session->data_json, export->out);
-        export->is_line_open = true;
-    } else {
-        pi_write_header(export->out, session);
+    write_header(export);
+    if (*session->fork_message_id) {
+        code = write_inherited(export);
+        if (!code) code = begin_log(export);
     }
-    if (*session->fork_message_id) code = write_inherited(export);
     if (!code) code = write_log(export);
-    if (!code && session->next_sequence == 0 && export->is_line_open) putc('\n', export->out);
+    bool is_original = export->is_verbatim && session->next_sequence > 0;
+    if (!code && !is_original) end_line(export);
     return code ? code : check_output(export);
 }
 
@@ -260,7 +505,16 @@ int pi_export(Cli *cli, FILE *out, char *session)
         return cli_fail(cli, &cli->status);
     }
     Export export = {.cli = cli, .out = out, .session = reply->session};
+    arena_init(&export.arena, LINE_ARENA_BYTES);
+    // A terminal that shows the file has no line left for it.
+    bool is_shown = out == stdout && cli->is_terminal;
+    Progress *progress =
+        is_shown ? NULL : progress_begin_counted("exported", &export.bytes_done, 0);
     int code = write_session(&export);
+    progress_end(progress);
     message_freep(&export.originals);
+    arena_free(&export.arena);
+    for (size_t i = 0; i < export.alias_count; i++) free(export.aliases[i].name);
+    free(export.aliases);
     return code;
 }

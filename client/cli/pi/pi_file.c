@@ -335,6 +335,14 @@ Error pi_file_source(PiFile *pi, uint32_t entry, Slice *out)
     return ERROR_NONE;
 }
 
+Error pi_file_rest(PiFile *pi, Slice *out)
+{
+    size_t size = (size_t)(pi->bytes - pi->header_end);
+    Error error = window_move(pi, pi->header_end, size);
+    if (!error) *out = slice(buffer_slice(&pi->window).bytes, size);
+    return error;
+}
+
 uint32_t pi_file_at_place(const PiFile *pi, int64_t place)
 {
     uint32_t low = 0, high = pi->count;

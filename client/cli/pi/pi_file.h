@@ -85,6 +85,9 @@ void pi_file_close(PiFile *pi);
 // the next one is read. ERROR_IO, ERROR_OUT_OF_MEMORY.
 MUST_USE Error pi_file_source(PiFile *pi, uint32_t entry, Slice *out);
 
+// What follows the header in a file without entries. Else as pi_file_source.
+MUST_USE Error pi_file_rest(PiFile *pi, Slice *out);
+
 // The latest entry with this id; PI_NONE.
 uint32_t pi_file_find(const PiFile *pi, const char *id);
 

@@ -28,6 +28,7 @@ typedef struct PiRun {
     PiFile file;
     const char *name; // of the file
     char session[ID_BYTES];
+    char *header;     // of the file, as the store has it
     char version[16]; // of the file, as text
     atomic_uint_fast64_t bytes_done;
 
@@ -309,14 +310,26 @@ static int add_all(PiRun *run)
     return code ? code : settle_all(run);
 }
 
-// The header as the store can hold it; "" if it cannot.
-static char *header_json(const PiRun *run)
+// The header as the store can hold it; "" if it cannot. White space behind it is JSON's, and has
+// nobody else to hold it where there are no entries. Lives in the arena.
+static int set_header(PiRun *run)
 {
-    static char none[] = "";
-    Slice header = slice_of(run->file.header);
-    bool is_held = header.size <= SESSION_DATA_JSON_BYTES_MAX && utf8_is_valid(header) &&
-                   json_is_valid(header, NULL);
-    return is_held ? run->file.header : none;
+    PiFile *file = &run->file;
+    Slice header = slice_of(file->header), rest = {NULL, 0};
+    Error error = file->count > 0 ? ERROR_NONE : pi_file_rest(file, &rest);
+    for (size_t i = 0; i < rest.size; i++) {
+        if (!memchr(" \t\r\n", rest.bytes[i], 4)) rest.size = 0; // other lines that are no entries
+    }
+    char *text = error ? NULL : arena_alloc(&run->arena, header.size + rest.size + 1);
+    if (!text) return fail(run, error ? error : arena_error(&run->arena), NULL);
+    memcpy(text, header.bytes, header.size);
+    if (rest.size > 0) memcpy(text + header.size, rest.bytes, rest.size);
+    text[header.size + rest.size] = '\0';
+    bool is_held = header.size + rest.size <= SESSION_DATA_JSON_BYTES_MAX &&
+                   utf8_is_valid(header) && json_is_valid(header, NULL);
+    if (!is_held) *text = '\0';
+    run->header = text;
+    return EXIT_OK;
 }
 
 // The header: where the session belongs, and when it began.
@@ -334,7 +347,7 @@ static int fill_session(PiRun *run, NewSession *session)
     if (!cwd || !session->source_parent) return fail(run, arena_error(&run->arena), NULL);
     session->project_dir = directory ? (char *)(uintptr_t)directory : cwd;
     if (!*session->project_dir && getcwd(here, sizeof(here))) session->project_dir = here;
-    session->data_json = header_json(run);
+    session->data_json = run->header;
     session->data_version = run->version;
     return EXIT_OK;
 }
@@ -380,7 +393,7 @@ static int look_at_session(PiRun *run)
     if (error) return fail(run, error, NULL);
     if (pi_known(cli, run->session, file, &run->settings)) return fail_call(run, PI_NONE);
     run->is_rewritten = strcmp(session->data_version, run->version) != 0 ||
-                        strcmp(session->data_json, header_json(run)) != 0;
+                        strcmp(session->data_json, run->header) != 0;
     for (uint32_t i = 0; run->is_rewritten && i < file->count; i++) {
         file->entries[i].has_original = false;
     }
@@ -447,7 +460,7 @@ static int update_session(PiRun *run)
         mask[request.n_mask++] = SESSION_FIELD_MODEL;
     }
     if (run->is_rewritten) {
-        request.data_json = header_json(run);
+        request.data_json = run->header;
         request.data_version = run->version;
         mask[request.n_mask++] = SESSION_FIELD_DATA_JSON;
     }
@@ -476,7 +489,8 @@ static void renew_last(PiRun *run)
 
 static int import_opened(PiRun *run)
 {
-    int code = find_or_make_session(run);
+    int code = set_header(run);
+    if (!code) code = find_or_make_session(run);
     if (!code) {
         renew_last(run);
         Error error = pi_sender_open(&run->sender, run->import->cli, run->session);
@@ -526,7 +540,9 @@ int pi_import(Import *import, FILE *file, const char *name)
     run->import = import;
     run->name = name;
     arena_init(&run->arena, PI_BATCH_ARENA_BYTES);
+    Progress *reading = progress_begin(name, NULL, 0);
     Error error = pi_file_open(&run->file, readable, &detail);
+    progress_end(reading);
     int code = error ? fail(run, error, &detail) : EXIT_OK;
     if (!code) {
         say_problems(run);

@@ -208,7 +208,7 @@ char *pi_raw(Arena *arena, Slice value)
     return !text || json_is_valid(slice_of(text), NULL) ? text : empty;
 }
 
-static bool key_is(Slice key, const char *name)
+bool pi_key_is(Slice key, const char *name)
 {
     size_t size = strlen(name);
     if (key.size == size + 2 && memcmp(key.bytes + 1, name, size) == 0) return true;
@@ -229,7 +229,7 @@ Error pi_members(Slice object, const char *const *names, size_t count, Slice *ou
     Error error = ERROR_NONE;
     while (walk.is_object && !error && pi_walk_next(&walk, &key, &value)) {
         size_t i = 0;
-        while (i < count && !key_is(key, names[i])) i++;
+        while (i < count && !pi_key_is(key, names[i])) i++;
         if (i < count) {
             out[i] = value;
         } else if (rest) {

@@ -22,6 +22,9 @@ PiWalk pi_walk(Slice value);
 // False: the end. `out_key` still has its quotes; in a list it is empty.
 bool pi_walk_next(PiWalk *walk, Slice *out_key, Slice *out_value);
 
+// Whether a key, quotes and escapes and all, is this name.
+bool pi_key_is(Slice key, const char *name);
+
 bool pi_is_text(Slice value);
 bool pi_is_object(Slice value);
 bool pi_is_list(Slice value);

@@ -263,7 +263,9 @@ static void put_message(const Line *line)
     } else {
         put_content(out, message);
     }
-    if (*message->subtype) fprintf(out, ",\"display\":%s", message->hidden ? "false" : "true");
+    if (*message->subtype || message->hidden) {
+        fprintf(out, ",\"display\":%s", message->hidden ? "false" : "true");
+    }
     fprintf(out, ",\"timestamp\":%" PRId64, message->created_at);
     if (message->error) put_member(out, "errorMessage", message->error->message);
     put_rest(out, members_of(line->message_rest));
@@ -381,15 +383,84 @@ Error pi_write_entry(FILE *out, const Message *message, const PiNames *names)
     return error;
 }
 
-void pi_write_header(FILE *out, const Session *session)
+static void put_parent(FILE *out, const char *parent_id)
+{
+    if (*parent_id) {
+        put_text(out, parent_id);
+    } else {
+        fputs("null", out);
+    }
+}
+
+static void put_slice(FILE *out, Slice text)
+{
+    fwrite(text.bytes, 1, text.size, out);
+}
+
+// Messages of hooks have another role since version 3.
+static void put_message_again(FILE *out, Slice message)
+{
+    Slice key, value;
+    const char *comma = "";
+    putc('{', out);
+    for (PiWalk walk = pi_walk(message); pi_walk_next(&walk, &key, &value); comma = ",") {
+        bool is_hook = pi_key_is(key, "role") && pi_key_is(value, "hookMessage");
+        fputs(comma, out);
+        put_slice(out, key);
+        putc(':', out);
+        put_slice(out, is_hook ? slice_of("\"custom\"") : value);
+    }
+    putc('}', out);
+}
+
+void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned version)
+{
+    Slice key, value;
+    bool has_id = false, has_parent = false;
+    const char *comma = "";
+    putc('{', out);
+    for (PiWalk walk = pi_walk(line); pi_walk_next(&walk, &key, &value);) {
+        if (version < 2 && pi_key_is(key, "firstKeptEntryIndex")) continue;
+        fputs(comma, out);
+        comma = ",";
+        put_slice(out, key);
+        putc(':', out);
+        if (pi_key_is(key, "id")) {
+            has_id = true;
+            put_text(out, names->id);
+        } else if (pi_key_is(key, "parentId")) {
+            has_parent = true;
+            put_parent(out, names->parent_id);
+        } else if (version < 3 && pi_key_is(key, "message") && pi_is_object(value)) {
+            put_message_again(out, value);
+        } else {
+            put_slice(out, value);
+        }
+    }
+    if (!has_id) {
+        fprintf(out, "%s\"id\":", comma);
+        put_text(out, names->id);
+    }
+    if (!has_parent) {
+        fputs(",\"parentId\":", out);
+        put_parent(out, names->parent_id);
+    }
+    if (version < 2 && *names->first_kept_id) {
+        put_member(out, "firstKeptEntryId", names->first_kept_id);
+    }
+    putc('}', out);
+}
+
+void pi_write_header(FILE *out, const Session *session, unsigned version)
 {
     char time[PI_TIME_BYTES];
     bool is_pi = session->external && strcmp(session->external->source, PI_SOURCE) == 0;
     pi_time_write(session->created_at, time);
-    fputs("{\"type\":\"session\",\"version\":3", out);
+    fputs("{\"type\":\"session\"", out);
+    if (version > 1) fprintf(out, ",\"version\":%u", version); // 1 says none
     put_member(out, "id", is_pi ? session->external->id : session->id);
     put_member(out, "timestamp", time);
     put_member(out, "cwd", session->project_dir);
     if (*session->source_parent) put_member(out, "parentSession", session->source_parent);
-    fputs("}\n", out);
+    putc('}', out);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/slice.h"
 #include "names.h"
 
 // What pi calls this entry and those that it names; "": none.
@@ -12,8 +13,12 @@ typedef struct PiNames {
     const char *id, *parent_id, *target_id, *first_kept_id;
 } PiNames;
 
-// ERROR_OUT_OF_MEMORY. What the file could not take is for ferror to say.
+// A line with its end. ERROR_OUT_OF_MEMORY. What the file could not take is for ferror to say.
 MUST_USE Error pi_write_entry(FILE *out, const Message *message, const PiNames *names);
 
-// A header for a session that has none of pi's.
-void pi_write_header(FILE *out, const Session *session);
+// The line of an entry once more, below another parent or under another id: all of it stays but
+// these. One of an older version of pi's files becomes what pi 3 has in its place.
+void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned version);
+
+// A header of this version for a session that has none of pi's, without its line's end.
+void pi_write_header(FILE *out, const Session *session, unsigned version);
