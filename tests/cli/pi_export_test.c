@@ -257,3 +257,77 @@ TEST(pi_deleted_entry_is_a_note_that_others_hang_below)
     pi_fork(store);
     CHECK_EQ(check_parents(pi_export_text(store)), 2);
 }
+
+// pi writes its list once more, header and all, when it goes on with a file that has no answer yet.
+TEST(pi_list_that_stands_twice_comes_back_in_its_order)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "twice");
+    for (int i = 0; i < 2; i++) {
+        user(store, "1", NULL);
+        user(store, "2", "1");
+        user(store, "3", "2");
+        if (i == 0) pi_line(store, "{\"type\":\"session\",\"version\":3,\"id\":\"twice\"}");
+    }
+    user(store, "4", "3");
+    pi_import_ok(store);
+    CHECK_EQ(store->counts.entries_new, 7);
+    CHECK_STR(pi_context(store), "user:1 user:2 user:3 user:4 | off none");
+    pi_export_is_same(store);
+    pi_import_ok(store);
+    CHECK_EQ(store->counts.entries_new, 7);
+    pi_fork(store);
+    CHECK_EQ(check_parents(pi_export_text(store)), 4);
+}
+
+// The same when the first list was there before the second was written.
+TEST(pi_list_that_stands_twice_since_it_was_imported_comes_back_in_its_order)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "twice");
+    user(store, "1", NULL);
+    user(store, "2", "1");
+    pi_import_ok(store);
+    pi_line(store, "{\"type\":\"session\",\"version\":3,\"id\":\"twice\"}");
+    user(store, "1", NULL);
+    user(store, "2", "1");
+    user(store, "3", "2");
+    pi_import_ok(store);
+    CHECK_EQ(store->counts.entries_new, 5);
+    CHECK_STR(pi_context(store), "user:1@5 user:2@6 user:3 | off none");
+    pi_export_is_same(store);
+    pi_import_ok(store);
+    CHECK_EQ(store->counts.entries_new, 5);
+    pi_export_is_same(store);
+    pi_append_text(store, "later");
+    CHECK_EQ(check_parents(strstr(pi_export_text(store), "twice\"}")), 4);
+}
+
+// The lines of a file, in any order: they are all there once.
+static void check_same_lines(const char *text, const char *other)
+{
+    CHECK_EQ(strlen(text), strlen(other));
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+        char copy[512];
+        snprintf(copy, sizeof(copy), "%.*s", (int)(strchr(line, '\n') - line + 1), line);
+        shows(other, copy);
+    }
+}
+
+TEST(pi_rings_and_late_parents_come_back_line_by_line_parents_first)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "rings");
+    user(store, "a", "b");
+    user(store, "b", "c");
+    user(store, "c", "a");
+    user(store, "s", "s");
+    user(store, "d", "a");
+    user(store, "e", "d");
+    user(store, "d", "late");
+    user(store, "late", NULL);
+    pi_import_ok(store);
+    check_same_lines(store->text, pi_export_text(store));
+    pi_import_ok(store);
+    CHECK_EQ(store->counts.entries_new, 8);
+}

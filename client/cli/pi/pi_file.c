@@ -26,6 +26,7 @@ typedef struct Reading {
     ErrorDetail *detail;
     size_t line;        // from 1
     uint64_t offset;    // of the line
+    bool has_text;      // a line before it was not blank
     uint32_t parsed;    // lines so far that are JSON
     uint32_t capacity;  // of the entries
     Arena arena;        // of one line
@@ -201,16 +202,18 @@ static bool is_space(uint8_t byte)
 static Slice trim(Slice line, bool is_first)
 {
     static const uint8_t MARK[] = {0xef, 0xbb, 0xbf};
-    if (is_first && slice_starts_with(line, slice(MARK, sizeof(MARK)))) line = slice_skip(line, 3);
     while (line.size > 0 && is_space(line.bytes[line.size - 1])) line.size--;
+    while (line.size > 0 && is_space(line.bytes[0])) line = slice_skip(line, 1);
+    if (is_first && slice_starts_with(line, slice(MARK, sizeof(MARK)))) line = slice_skip(line, 3);
     while (line.size > 0 && is_space(line.bytes[0])) line = slice_skip(line, 1);
     return line;
 }
 
 static Error take_line(Reading *reading, Slice line)
 {
-    Slice json = trim(line, reading->line == 1);
+    Slice json = trim(line, !reading->has_text);
     if (json.size == 0) return ERROR_NONE;
+    reading->has_text = true;
     if (json.size > PI_LINE_BYTES_MAX) {
         return error_say(reading->detail, ERROR_INVALID_ARGUMENT,
                          "line %zu has %zu bytes; %d are allowed", reading->line, json.size,
@@ -247,11 +250,31 @@ static Error read_lines(Reading *reading)
     return error;
 }
 
+static const char *parent_id_of(const PiFile *pi, uint32_t entry)
+{
+    return (const char *)pi->texts.bytes + pi->texts.start + pi->entries[entry].parent_id;
+}
+
+// pi never shows an entry whose id is used again behind it, so its parent is ours to choose: one
+// before it. Files in which a list stands twice, which pi has written, keep their order so.
+static void resolve_shadowed(PiFile *pi)
+{
+    memset(pi->slots, 0xff, pi->slot_count * sizeof(*pi->slots));
+    for (uint32_t i = 0; i < pi->count; i++) {
+        uint32_t parent = PI_NONE;
+        if (pi->entries[i].is_shadowed) parent = pi_file_find(pi, parent_id_of(pi, i));
+        if (parent != PI_NONE) pi->entries[i].parent = parent;
+        pi->slots[slot_of(pi, pi_file_id(pi, i))] = i;
+    }
+}
+
 static void resolve_parents(PiFile *pi)
 {
+    bool is_any_shadowed = false;
     for (uint32_t i = 0; i < pi->count; i++) {
         PiEntry *entry = &pi->entries[i];
-        const char *parent = (const char *)pi->texts.bytes + pi->texts.start + entry->parent_id;
+        const char *parent = parent_id_of(pi, i);
+        is_any_shadowed |= entry->is_shadowed;
         if (pi->makes_ids) {
             entry->parent = i > 0 ? i - 1 : PI_NONE;
         } else if (*parent) {
@@ -265,6 +288,7 @@ static void resolve_parents(PiFile *pi)
             entry->parent = PI_NONE;
         }
     }
+    if (is_any_shadowed) resolve_shadowed(pi);
 }
 
 Error pi_file_open(PiFile *pi, FILE *file, ErrorDetail *detail)

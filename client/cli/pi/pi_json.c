@@ -157,8 +157,7 @@ static size_t put_point(char *out, uint32_t point)
     return size;
 }
 
-// The same text with U+FFFD for each byte that belongs to no character.
-static char *mend(Arena *arena, Slice text)
+char *pi_mended(Arena *arena, Slice text)
 {
     if (utf8_is_valid(text)) return arena_string(arena, text);
     char *out = arena_alloc(arena, 3 * text.size + 1);
@@ -184,7 +183,7 @@ char *pi_text(Arena *arena, Slice value)
     static char empty[] = "";
     if (!pi_is_text(value) || value.size < 2) return empty;
     Slice inside = slice(value.bytes + 1, value.size - 2);
-    if (!memchr(inside.bytes, '\\', inside.size)) return mend(arena, inside);
+    if (!memchr(inside.bytes, '\\', inside.size)) return pi_mended(arena, inside);
     char *out = arena_alloc(arena, inside.size + 1);
     if (!out) return NULL;
     size_t size = 0;
@@ -198,13 +197,13 @@ char *pi_text(Arena *arena, Slice value)
         size += put_point(out + size, point);
     }
     out[size] = '\0';
-    return utf8_is_valid(slice(out, size)) ? out : mend(arena, slice(out, size));
+    return utf8_is_valid(slice(out, size)) ? out : pi_mended(arena, slice(out, size));
 }
 
 char *pi_raw(Arena *arena, Slice value)
 {
     static char empty[] = "";
-    char *text = mend(arena, value);
+    char *text = pi_mended(arena, value);
     return !text || json_is_valid(slice_of(text), NULL) ? text : empty;
 }
 

@@ -41,6 +41,10 @@ MUST_USE Error pi_members(Slice object, const char *const *names, size_t count, 
 // UTF-8) becomes U+FFFD. NULL past the arena's budget; "" for a value that is no string.
 char *pi_text(Arena *arena, Slice value);
 
+// The same text with U+FFFD for each byte that belongs to no character. NULL past the arena's
+// budget.
+char *pi_mended(Arena *arena, Slice text);
+
 // A value's own JSON as our fields hold JSON: in UTF-8, and "" if it is nested too deep for them.
 // NULL past the arena's budget.
 char *pi_raw(Arena *arena, Slice value);

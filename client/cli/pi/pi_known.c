@@ -57,14 +57,15 @@ static bool is_called(Known *known, uint32_t entry, const char *external, bool b
 }
 
 // One whose name was cut: these are few.
-static uint32_t find_cut(Known *known, const char *external)
+static uint32_t find_cut(Known *known, const char *external, bool *out_has_line)
 {
     if (strlen(external) + 3 < STRING_BYTES_MAX) return PI_NONE;
     for (uint32_t i = 0; i < known->file->count; i++) {
         if (is_called(known, i, external, /* by_line= */ false)) {
             return pi_file_find(known->file, pi_file_id(known->file, i));
         }
-        if (is_called(known, i, external, /* by_line= */ true)) return i;
+        *out_has_line = is_called(known, i, external, /* by_line= */ true);
+        if (*out_has_line) return i;
     }
     return PI_NONE;
 }
@@ -91,7 +92,7 @@ static uint32_t find(Known *known, const char *external, bool *out_has_line)
     if (entry != PI_NONE) return entry;
     if (at) entry = pi_file_at_line(file, strtoul(at + 1, NULL, 10));
     *out_has_line = entry != PI_NONE && is_called(known, entry, external, /* by_line= */ true);
-    return *out_has_line ? entry : find_cut(known, external);
+    return *out_has_line ? entry : find_cut(known, external, out_has_line);
 }
 
 static Error add_claim(Known *known, uint32_t latest, const char *store_id)

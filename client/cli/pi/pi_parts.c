@@ -76,7 +76,8 @@ static Part *tool_use_part(Arena *arena, const Slice *fields)
         char *json = pi_raw(arena, fields[BLOCK_ARGUMENTS]);
         if (!json) return NULL;
         use->input_case = *json ? TOOL_USE__INPUT_INPUT_JSON : TOOL_USE__INPUT_INPUT_TEXT;
-        use->input_json = *json ? json : arena_string(arena, fields[BLOCK_ARGUMENTS]);
+        use->input_json = *json ? json : pi_mended(arena, fields[BLOCK_ARGUMENTS]);
+        if (!use->input_json) return NULL;
     }
     return use->id && use->name ? new_part(arena, PART__KIND_TOOL_USE, use) : NULL;
 }
