@@ -164,12 +164,17 @@ static void labels(Fixture *f, const char *session)
     label_ok(f, session, target, "first");
     label_ok(f, session, other, "elsewhere");
     label_ok(f, session, target, "second");
+    summary_ok(f, session, target, target); // names it too, and is no label
+    MessageKind kind = MESSAGE_KIND_LABEL;
     ListMessagesRequest request = {.session_id = CHARS(session),
                                    .target_id = CHARS(target),
+                                   .kinds = &kind,
+                                   .n_kinds = 1,
                                    .newest_first = true,
                                    .limit = 1};
     ListMessagesResponse *newest = CALL_OK(f, list_messages, ListMessages, request);
     CHECK_STR(newest->messages[0]->text, "second"); // the last wins
+    rewind_ok(f, session, other);
     label_ok(f, session, target, "");
     newest = CALL_OK(f, list_messages, ListMessages, request);
     CHECK_STR(newest->messages[0]->text, ""); // cleared
@@ -231,6 +236,18 @@ static void leaves(Fixture *f, const char *session)
                 .message = stale,
                 .expected_head_case = APPEND_MESSAGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID,
                 .expected_head_id = CHARS(second)});
+    CHECK_STR(get_ok(f, session)->head_id, first);
+}
+
+TEST(pi_leaf_is_there_when_the_store_is_opened_again)
+{
+    setenv("TINE_TEST_CHANNEL", "local", 1);
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    const char *first = append_ok(f, session, ROLE_USER, "1");
+    append_ok(f, session, ROLE_USER, "2");
+    rewind_ok(f, session, first);
+    fixture_reopen(f);
     CHECK_STR(get_ok(f, session)->head_id, first);
 }
 
