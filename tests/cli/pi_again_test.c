@@ -59,6 +59,15 @@ TEST(pi_summary_over_4_mib_is_cut)
     shell_ok(shell, "tine --url embedded:s export pi @last | cmp - long.jsonl");
 }
 
+TEST(pi_line_over_16_mib_refuses_the_file)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "{ echo '{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/p\"}'"
+                    "; head -c 17000000 /dev/zero | tr '\\0' a; } >long.jsonl");
+    shell_fails(shell, 1, "tine --url embedded:s import pi long.jsonl");
+    shell_says(shell, "line 2 has 17000000 bytes; 16711680 are allowed");
+}
+
 TEST(pi_id_used_again_in_a_file_that_has_grown_means_the_new_entry)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -84,6 +93,24 @@ TEST(pi_id_used_again_in_a_file_that_has_grown_means_the_new_entry)
     pi_export_is_same(store);
     pi_import_ok(store);
     CHECK_EQ(store->counts.entries_new, 6);
+    pi_export_is_same(store);
+}
+
+TEST(pi_parents_of_stored_entries_stay)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "stay");
+    user(store, "d", NULL, "old");
+    user(store, "c", "d", "child");
+    user(store, "o", "later", "orphan");
+    pi_import_ok(store);
+    user(store, "d", NULL, "new");
+    user(store, "later", NULL, "parent");
+    pi_import_ok(store);
+    pi_rewind(store, "c");
+    CHECK_STR(pi_context(store), "user:d user:c | off none"); // pi has the new one here
+    pi_rewind(store, "o");
+    CHECK_STR(pi_context(store), "user:o | off none");
     pi_export_is_same(store);
 }
 

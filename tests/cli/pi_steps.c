@@ -205,12 +205,39 @@ static void put_settings(FILE *out, const BuildContextResponse *reply)
     }
 }
 
-const char *pi_context(PiStore *store)
+static const char *text_of(const Message *message)
 {
-    return pi_context_at(store, NULL);
+    if (message->kind == MESSAGE_KIND_BRANCH_SUMMARY) return message->text;
+    if (message->n_parts == 0) return "";
+    const Part *part = message->parts[0];
+    return part->kind_case == PART__KIND_TOOL_RESULT ? part->tool_result->content
+                                                     : part->text->text;
 }
 
-const char *pi_context_at(PiStore *store, const char *id)
+static void put_message(FILE *out, const Message *message, bool has_texts)
+{
+    if (has_texts) {
+        fprintf(out, "%s=%s@%lld ", role_of(message), text_of(message),
+                (long long)message->created_at);
+    } else {
+        fprintf(out, "%s:%s ", role_of(message), message->external->id);
+    }
+}
+
+static void put_marker(FILE *out, const Message *message, bool has_texts)
+{
+    const Marker *marker = message->marker;
+    if (has_texts) {
+        fprintf(out, "compactionSummary=%s,%ld@%lld ", marker->summary,
+                (long)marker->tokens_before, (long long)message->created_at);
+    } else {
+        fprintf(out, "compactionSummary:%s=%s,%ld ", message->external->id, marker->summary,
+                (long)marker->tokens_before);
+    }
+}
+
+// As it is for an entry of the file as the leaf; NULL: the head.
+static const char *context(PiStore *store, const char *id, bool has_texts)
 {
     static char text[PI_LINES_BYTES_MAX];
     FILE *out = fmemopen(text, sizeof(text), "w");
@@ -231,16 +258,28 @@ const char *pi_context_at(PiStore *store, const char *id)
         } else {
             first = next;
         }
-        if (next == first && next->marker) {
-            fprintf(out, "compactionSummary:%s=%s,%ld ", next->marker->external->id,
-                    next->marker->marker->summary, (long)next->marker->marker->tokens_before);
-        }
+        if (next == first && next->marker) put_marker(out, next->marker, has_texts);
         for (size_t i = 0; i < next->n_messages; i++) {
-            fprintf(out, "%s:%s ", role_of(next->messages[i]), next->messages[i]->external->id);
+            put_message(out, next->messages[i], has_texts);
         }
         request.cursor = next->next_cursor;
     } while (*request.cursor);
     put_settings(out, first);
     fclose(out);
     return text;
+}
+
+const char *pi_context(PiStore *store)
+{
+    return context(store, NULL, /* has_texts= */ false);
+}
+
+const char *pi_context_at(PiStore *store, const char *id)
+{
+    return context(store, id, /* has_texts= */ false);
+}
+
+const char *pi_context_texts(PiStore *store)
+{
+    return context(store, NULL, /* has_texts= */ true);
 }

@@ -60,5 +60,8 @@ const char *pi_context(PiStore *store);
 // The same, as it is for an entry of the file as the leaf; the head stays where it is.
 const char *pi_context_at(PiStore *store, const char *id);
 
+// The same with what each says and when in the place of its id: "user=hello@1763632800001 | …".
+const char *pi_context_texts(PiStore *store);
+
 // The head goes to an entry of the file; NULL: to nothing.
 void pi_rewind(PiStore *store, const char *id);

@@ -194,12 +194,16 @@ static int write_entry(Export *export, const Message *message, const char *name)
     return code ? code : note_name(export, message, name);
 }
 
-// Whether bytes begin with the end of the line that stands before them.
-static bool has_line_end(Slice bytes)
+// Puts the end of the line before bytes that are to be written. The first entry's begin with the end
+// of the header's line, which has been written if its parent came late; returns them without it.
+static Slice begin_bytes(Export *export, Slice bytes)
 {
     size_t at = 0;
     while (at < bytes.size && memchr(" \t\r", bytes.bytes[at], 3)) at++;
-    return at < bytes.size && bytes.bytes[at] == '\n';
+    bool has_line_end = at < bytes.size && bytes.bytes[at] == '\n';
+    if (has_line_end && !export->is_line_open) return slice_skip(bytes, at + 1);
+    if (!has_line_end) end_line(export);
+    return bytes;
 }
 
 // Writes an entry's line with the ids that its place here gives it, and what stands around the line
@@ -212,10 +216,10 @@ static int write_again(Export *export, const Message *message, const PiOriginal 
     if (code) return code;
     const char *name = name_in_line(message, original);
     PiNames names = {name, find_name(export, message->parent_id, parent), "", first_kept};
-    if (!export->is_verbatim || !has_line_end(original->before)) end_line(export);
-    if (export->is_verbatim) {
-        fwrite(original->before.bytes, 1, original->before.size, export->out);
-    }
+    Slice before = {NULL, 0};
+    if (export->is_verbatim) before = original->before;
+    before = begin_bytes(export, before);
+    if (before.size > 0) fwrite(before.bytes, 1, before.size, export->out);
     pi_write_again(export->out, original->line, &names, export->version);
     if (export->is_verbatim) {
         fwrite(original->after.bytes, 1, original->after.size, export->out);
@@ -228,7 +232,8 @@ static int write_again(Export *export, const Message *message, const PiOriginal 
 
 static int write_bytes(Export *export, const Message *message, Slice bytes, const char *name)
 {
-    if (!has_line_end(bytes)) end_line(export);
+    bytes = begin_bytes(export, bytes);
+    if (bytes.size == 0) return note_name(export, message, name);
     fwrite(bytes.bytes, 1, bytes.size, export->out);
     export->is_line_open = bytes.bytes[bytes.size - 1] != '\n';
     int code = check_output(export);
