@@ -52,9 +52,10 @@ TEST(pi_entry_of_many_megabytes_is_imported_and_comes_back)
 TEST(pi_summary_over_4_mib_is_cut)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
-    shell_ok(shell, "{ echo '{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/p\"}'"
-                    "; printf '{\"type\":\"compaction\",\"id\":\"1\",\"parentId\":null,\"summary\":\"'"
-                    "; head -c 5000000 /dev/zero | tr '\\0' a; echo '\"}'; } >long.jsonl");
+    shell_ok(shell,
+             "{ echo '{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/p\"}'"
+             "; printf '{\"type\":\"compaction\",\"id\":\"1\",\"parentId\":null,\"summary\":\"'"
+             "; head -c 5000000 /dev/zero | tr '\\0' a; echo '\"}'; } >long.jsonl");
     shell_ok(shell, "tine --url embedded:s import pi long.jsonl");
     shell_ok(shell, "tine --url embedded:s export pi @last | cmp - long.jsonl");
 }
@@ -121,7 +122,7 @@ static void append_bare(PiStore *store, NewMessage *message, const char *id, con
     AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
     CLEANUP(message_freep) AppendMessageResponse *reply = NULL;
     CLEANUP(message_freep) GetMessageResponse *above = parent ? pi_entry(store, parent) : NULL;
-    external.source = (char *)(uintptr_t)"pi";
+    external.source = (char *)(uintptr_t) "pi";
     external.id = (char *)(uintptr_t)id;
     message->external = &external;
     request.session_id = store->session;
@@ -171,7 +172,8 @@ TEST(pi_import_that_was_cut_off_after_its_last_entry_is_finished_by_the_next)
     append_bare(store, &setting, "s", "last");
 
     pi_begin(store, "cut off");
-    pi_line(store, "{\"type\":\"session_info\",\"id\":\"n\",\"parentId\":null,\"name\":\"called\"}");
+    pi_line(store,
+            "{\"type\":\"session_info\",\"id\":\"n\",\"parentId\":null,\"name\":\"called\"}");
     pi_line(store, "{\"type\":\"model_change\",\"id\":\"s\",\"parentId\":\"last\",\"provider\":"
                    "\"p\",\"modelId\":\"m\"}");
     user(store, "last", "n", "x");

@@ -201,3 +201,46 @@ TEST(pi_project_option_takes_the_place_of_the_headers)
     shell_ok(shell, "tine --url embedded:s ls --json --all | jq -r .project_dir");
     shell_shows(shell, "/other\n");
 }
+
+// Cut in the middle of a character, it is shorter than the longest name.
+TEST(pi_long_names_of_wide_characters_are_found_again)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    for (size_t shift = 0; shift < 4; shift++) {
+        char name[512] = "nnnn", session[16];
+        for (size_t i = 0; i < 100; i++)
+            memcpy(name + shift + 4 * i, "\xf0\x9f\x98\x80", 5);
+        snprintf(session, sizeof(session), "%zu", shift);
+        pi_begin(store, session);
+        pi_line(store, "{\"type\":\"custom\",\"id\":\"%s\",\"parentId\":null}", name);
+        pi_line(store, "{\"type\":\"custom\",\"id\":\"2\",\"parentId\":\"%s\"}", name);
+        pi_line(store, "{\"type\":\"custom\",\"id\":\"%s\",\"parentId\":null}", name);
+        for (size_t i = 0; i < 3; i++)
+            pi_import_ok(store);
+        CHECK_EQ(store->counts.entries_new, 3 * (shift + 1));
+        pi_line(store, "{\"type\":\"custom\",\"id\":\"%s\",\"parentId\":null}", name);
+        for (size_t i = 0; i < 3; i++)
+            pi_import_ok(store);
+        store->counts.entries_new--;
+        CHECK_EQ(store->counts.entries_new, 3 * (shift + 1));
+    }
+}
+
+TEST(pi_deep_arguments_with_bytes_that_are_no_utf_8_are_mended)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    char deep[400], open[151] = "", close[151] = "";
+    memset(open, '[', 150);
+    memset(close, ']', 150);
+    snprintf(deep, sizeof(deep), "%s\"a\xff\"%s", open, close);
+    pi_begin(store, "deep");
+    pi_line(store,
+            "{\"type\":\"message\",\"id\":\"1\",\"parentId\":null,\"message\":{\"role\":"
+            "\"assistant\",\"content\":[{\"type\":\"toolCall\",\"id\":\"c\",\"name\":\"n\","
+            "\"arguments\":%s}]}}",
+            deep);
+    pi_import_ok(store);
+    CLEANUP(message_freep) GetMessageResponse *reply = pi_entry(store, "1");
+    CHECK(strstr(reply->message->parts[0]->tool_use->input_text, "\"a\xef\xbf\xbd\"") != NULL);
+    pi_export_is_same(store);
+}

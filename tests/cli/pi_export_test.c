@@ -166,24 +166,23 @@ TEST(pi_header_alone_comes_back_with_what_follows_it)
 // One that our JSON cannot hold is written anew; the lines are as they were.
 TEST(pi_header_that_cannot_be_kept_is_written_anew)
 {
-    char deep[401] = "";
+    static const char *const BEGINNINGS[] = {"{\"type\":\"session\"",
+                                             "{\"type\":\"session\",\"version\":2",
+                                             "{\"type\":\"session\",\"version\":3"};
+    static const char TIME[] = "\"timestamp\":\"2025-11-20T10:00:00.000Z\"";
+    char deep[401] = "", wanted[1024];
     memset(deep, '[', 200);
     memset(deep + 200, ']', 200);
-    deep[400] = '\0';
-    for (int version = 1; version <= 3; version++) {
+    for (size_t i = 0; i < 3; i++) {
         CLEANUP(pi_store_close) PiStore *store = pi_store_open();
-        char header[256] = "{\"type\":\"session\"", member[32];
-        snprintf(member, sizeof(member), ",\"version\":%d", version);
-        if (version > 1) strcat(header, member);
-        pi_line(store, "%s,\"id\":\"h\",\"cwd\":\"/p\",\"timestamp\":\"2025-11-20T10:00:00.000Z\","
-                       "\"deep\":%s}", header, deep);
+        pi_line(store, "%s,\"id\":\"h\",\"cwd\":\"/p\",%s,\"deep\":%s}", BEGINNINGS[i], TIME, deep);
         size_t start = store->size;
         pi_line(store, "{\"type\":\"message\",\"message\":{\"role\":\"hookMessage\"}}");
         pi_bytes(store, "torn");
         pi_import_ok(store);
-        strcat(header, ",\"id\":\"h\",\"timestamp\":\"2025-11-20T10:00:00.000Z\",\"cwd\":\"/p\"}\n");
-        strcat(header, store->text + start);
-        CHECK_STR(pi_export_text(store), header);
+        snprintf(wanted, sizeof(wanted), "%s,\"id\":\"h\",%s,\"cwd\":\"/p\"}\n%s", BEGINNINGS[i],
+                 TIME, store->text + start);
+        CHECK_STR(pi_export_text(store), wanted);
     }
 }
 

@@ -1,7 +1,7 @@
-// Random files of all versions, with ids used twice, rings, orphans and parents that come late: what
-// our store makes of them is what pi makes of them, message by message, from every leaf. The other
-// side is written here from pi's documented behaviour alone: it knows the lines of the file, and
-// nothing of ours. Where pi would walk for ever, in rings, the first entry of one begins a history.
+// Random files of all versions, with ids used twice, rings, orphans and parents that come late: our
+// store makes of them what pi makes of them, message by message, from every leaf. The other side is
+// written here from pi's documented behaviour alone: it knows the lines of the file, and nothing of
+// ours. Where pi would walk for ever, in rings, the first entry of one begins a history.
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,8 @@ static void grow(RandomFile *file, unsigned version)
         Row *row = &file->rows[i];
         *row = (Row){.kind = (RowKind)below(file, ROW_KIND_COUNT)};
         bool is_twice = has_twice && below(file, 8) == 0;
-        snprintf(row->id, sizeof(row->id), "n%u", is_twice ? below(file, (unsigned)i + 1) : (unsigned)i);
+        snprintf(row->id, sizeof(row->id), "n%u",
+                 is_twice ? below(file, (unsigned)i + 1) : (unsigned)i);
         unsigned choice = below(file, 16);
         unsigned parent = choice < 4 && i > 0 ? below(file, (unsigned)i) : (unsigned)i - 1;
         if (has_late && choice == 15) parent = below(file, (unsigned)file->count);
@@ -93,8 +94,9 @@ static void put_ends(PiStore *store, const RandomFile *file, int i)
 static void put_message(PiStore *store, int i, const char *message)
 {
     char line[512];
-    snprintf(line, sizeof(line), "{\"type\":\"message\",\"message\":{\"role\":%s,\"timestamp\":%lld}",
-             message, (long long)(START_MS + i * 2000 + 1));
+    snprintf(line, sizeof(line),
+             "{\"type\":\"message\",\"message\":{\"role\":%s,\"timestamp\":%lld}", message,
+             (long long)(START_MS + i * 2000 + 1));
     pi_bytes(store, line);
 }
 
@@ -134,16 +136,18 @@ static void put_row(PiStore *store, RandomFile *file, int i)
                  i);
         break;
     case ROW_BRANCH_SUMMARY:
-        snprintf(text, sizeof(text), "{\"type\":\"branch_summary\",\"fromId\":\"root\",\"summary\":"
-                 "\"%s\"", i % 2 ? "left" : "");
+        snprintf(text, sizeof(text),
+                 "{\"type\":\"branch_summary\",\"fromId\":\"root\",\"summary\":"
+                 "\"%s\"",
+                 i % 2 ? "left" : "");
         break;
     case ROW_COMPACTION:
         snprintf(text, sizeof(text),
                  "{\"type\":\"compaction\",\"summary\":\"S%d\",%s,\"tokensBefore\":%d", i, kept, i);
         break;
     case ROW_THINKING:
-        snprintf(text, sizeof(text), "{\"type\":\"thinking_level_change\",\"thinkingLevel\":\"l%d\"",
-                 i);
+        snprintf(text, sizeof(text),
+                 "{\"type\":\"thinking_level_change\",\"thinkingLevel\":\"l%d\"", i);
         break;
     case ROW_MODEL:
         snprintf(text, sizeof(text),
@@ -171,7 +175,8 @@ static void write_file(PiStore *store, RandomFile *file)
     } else {
         pi_line(store, "{\"type\":\"session\",\"id\":\"s\",\"cwd\":\"/p\"}");
     }
-    for (int i = 0; i < file->count; i++) put_row(store, file, i);
+    for (int i = 0; i < file->count; i++)
+        put_row(store, file, i);
 }
 
 // What pi makes of it.
@@ -193,7 +198,8 @@ static void migrate(RandomFile *file)
 static int row_of(const RandomFile *file, const char *id)
 {
     int i = file->count - 1;
-    while (i >= 0 && strcmp(file->rows[i].id, id) != 0) i--;
+    while (i >= 0 && strcmp(file->rows[i].id, id) != 0)
+        i--;
     return i;
 }
 
@@ -212,11 +218,8 @@ static int parent_of(const RandomFile *file, int i)
 static void emit(FILE *out, const RandomFile *file, int i)
 {
     static const char *const ROLES[ROW_KIND_COUNT] = {
-        [ROW_USER] = "user",
-        [ROW_ASSISTANT] = "assistant",
-        [ROW_TOOL] = "toolResult",
-        [ROW_BASH] = "bashExecution",
-        [ROW_CUSTOM_MESSAGE] = "custom",
+        [ROW_USER] = "user",          [ROW_ASSISTANT] = "assistant",   [ROW_TOOL] = "toolResult",
+        [ROW_BASH] = "bashExecution", [ROW_CUSTOM_MESSAGE] = "custom",
     };
     const Row *row = &file->rows[i];
     const char *role = ROLES[row->kind];
@@ -248,7 +251,8 @@ static const char *context_of(const RandomFile *file, int leaf)
 {
     static char text[CONTEXT_BYTES_MAX];
     int path[ROW_COUNT_MAX], count = 0, compaction = NOBODY, at = 0;
-    for (int i = leaf; i != NOBODY; i = parent_of(file, i)) path[ROW_COUNT_MAX - ++count] = i;
+    for (int i = leaf; i != NOBODY; i = parent_of(file, i))
+        path[ROW_COUNT_MAX - ++count] = i;
     memmove(path, path + ROW_COUNT_MAX - count, (size_t)count * sizeof(*path));
     for (int i = 0; i < count; i++) {
         if (file->rows[path[i]].kind == ROW_COMPACTION) compaction = i;
@@ -265,7 +269,8 @@ static const char *context_of(const RandomFile *file, int leaf)
         }
         at++;
     }
-    for (; at < count; at++) emit(out, file, path[at]);
+    for (; at < count; at++)
+        emit(out, file, path[at]);
     emit_settings(out, file, path, count);
     fclose(out);
     return text;
@@ -280,7 +285,8 @@ static bool is_in_order(const RandomFile *file)
         int parent = parent_of(file, i);
         if (row_of(file, row->id) != i && *row->parent) {
             int earlier = i - 1;
-            while (earlier >= 0 && strcmp(file->rows[earlier].id, row->parent) != 0) earlier--;
+            while (earlier >= 0 && strcmp(file->rows[earlier].id, row->parent) != 0)
+                earlier--;
             if (earlier >= 0) parent = earlier;
         }
         if (parent > i) return false;

@@ -228,8 +228,8 @@ static void put_marker(FILE *out, const Message *message, bool has_texts)
 {
     const Marker *marker = message->marker;
     if (has_texts) {
-        fprintf(out, "compactionSummary=%s,%ld@%lld ", marker->summary,
-                (long)marker->tokens_before, (long long)message->created_at);
+        fprintf(out, "compactionSummary=%s,%ld@%lld ", marker->summary, (long)marker->tokens_before,
+                (long long)message->created_at);
     } else {
         fprintf(out, "compactionSummary:%s=%s,%ld ", message->external->id, marker->summary,
                 (long)marker->tokens_before);

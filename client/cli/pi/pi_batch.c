@@ -84,7 +84,8 @@ static const char *last_id(const PiBatch *batch)
 static bool are_lines_short(const PiBatch *batch)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < batch->count; i++) bytes += batch->originals[i].content.len;
+    for (size_t i = 0; i < batch->count; i++)
+        bytes += batch->originals[i].content.len;
     return bytes <= SENT_LINES_BYTES_MAX;
 }
 

@@ -129,7 +129,7 @@ char *pi_name(Arena *arena, char *text)
     return out;
 }
 
-// The text of a field that is one; then the field is used. What is longer than our texts are is cut.
+// The text of a field that is one; then the field is used. What is longer than our texts is cut.
 static char *take_text(Mapping *mapping, size_t field)
 {
     if (!pi_is_text(mapping->fields[field])) return EMPTY;

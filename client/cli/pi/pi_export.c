@@ -26,9 +26,9 @@ typedef struct Export {
     FILE *out;
     Session *session; // borrowed
     bool is_line_open; // what was written last does not end its line
-    bool is_verbatim; // originals are written as they are
-    unsigned version; // of the session whose entries are written
-    Arena arena;      // of one line
+    bool is_verbatim;  // originals are written as they are
+    unsigned version;  // of the session whose entries are written
+    Arena arena;       // of one line
     atomic_uint_fast64_t bytes_done;
 
     // The originals of a session, in its entries' order.
@@ -194,12 +194,13 @@ static int write_entry(Export *export, const Message *message, const char *name)
     return code ? code : note_name(export, message, name);
 }
 
-// Puts the end of the line before bytes that are to be written. The first entry's begin with the end
-// of the header's line, which has been written if its parent came late; returns them without it.
+// Puts the end of the line before bytes that are to be written. The first entry's begin with that
+// of the header's line, which is there already if its parent came late: returns them without it.
 static Slice begin_bytes(Export *export, Slice bytes)
 {
     size_t at = 0;
-    while (at < bytes.size && memchr(" \t\r", bytes.bytes[at], 3)) at++;
+    while (at < bytes.size && memchr(" \t\r", bytes.bytes[at], 3))
+        at++;
     bool has_line_end = at < bytes.size && bytes.bytes[at] == '\n';
     if (has_line_end && !export->is_line_open) return slice_skip(bytes, at + 1);
     if (!has_line_end) end_line(export);
@@ -519,7 +520,8 @@ int pi_export(Cli *cli, FILE *out, char *session)
     progress_end(progress);
     message_freep(&export.originals);
     arena_free(&export.arena);
-    for (size_t i = 0; i < export.alias_count; i++) free(export.aliases[i].name);
+    for (size_t i = 0; i < export.alias_count; i++)
+        free(export.aliases[i].name);
     free(export.aliases);
     return code;
 }

@@ -205,7 +205,8 @@ static Slice trim(Slice line, bool is_first)
     while (line.size > 0 && is_space(line.bytes[line.size - 1])) line.size--;
     while (line.size > 0 && is_space(line.bytes[0])) line = slice_skip(line, 1);
     if (is_first && slice_starts_with(line, slice(MARK, sizeof(MARK)))) line = slice_skip(line, 3);
-    while (line.size > 0 && is_space(line.bytes[0])) line = slice_skip(line, 1);
+    while (line.size > 0 && is_space(line.bytes[0]))
+        line = slice_skip(line, 1);
     return line;
 }
 

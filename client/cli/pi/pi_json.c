@@ -228,7 +228,8 @@ Error pi_members(Slice object, const char *const *names, size_t count, Slice *ou
     Error error = ERROR_NONE;
     while (walk.is_object && !error && pi_walk_next(&walk, &key, &value)) {
         size_t i = 0;
-        while (i < count && !pi_key_is(key, names[i])) i++;
+        while (i < count && !pi_key_is(key, names[i]))
+            i++;
         if (i < count) {
             out[i] = value;
         } else if (rest) {

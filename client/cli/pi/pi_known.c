@@ -41,10 +41,10 @@ typedef struct Claim {
 typedef struct Known {
     PiFile *file;
     PiSettings *settings;
-    Arena arena;     // of one row
+    Arena arena;       // of one row
     bool has_made_ids; // the rows so far are from version 1 of the file …
     uint32_t number;   // … and this many
-    Claim *claims;   // owned
+    Claim *claims;     // owned
     size_t claim_count, claim_capacity;
 } Known;
 
@@ -145,8 +145,8 @@ static void settle_claims(Known *known)
         PiEntry *entry = &file->entries[i];
         if ((!entry->is_shadowed && !entry->is_later) || *entry->store_id) continue;
         Claim wanted = {.latest = pi_file_find(file, pi_file_id(file, i))};
-        Claim *claim = bsearch(&wanted, known->claims, known->claim_count, sizeof(Claim),
-                               compare_claims);
+        Claim *claim =
+            bsearch(&wanted, known->claims, known->claim_count, sizeof(Claim), compare_claims);
         if (!claim || !*claim->store_id) continue;
         file->entries[claim->latest].is_shadowed = true;
         entry->is_shadowed = false;

@@ -31,8 +31,10 @@ bool pi_original_read(Arena *arena, Slice bytes, PiOriginal *out)
         const uint8_t *end = memchr(bytes.bytes + at, '\n', bytes.size - at);
         size_t next = end ? (size_t)(end - bytes.bytes) + 1 : bytes.size;
         size_t start = at, stop = end ? next - 1 : next;
-        while (start < stop && is_space(bytes.bytes[start])) start++;
-        while (stop > start && is_space(bytes.bytes[stop - 1])) stop--;
+        while (start < stop && is_space(bytes.bytes[start]))
+            start++;
+        while (stop > start && is_space(bytes.bytes[stop - 1]))
+            stop--;
         out->line = slice(bytes.bytes + start, stop - start);
         if (is_entry(arena, out->line, out)) {
             out->before = slice(bytes.bytes, start);

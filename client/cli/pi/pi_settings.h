@@ -7,9 +7,9 @@
 #include "names.h"
 
 typedef struct PiSettings {
-    char *title, *provider, *model; // owned; NULL: none is known
+    char *title, *provider, *model;    // owned; NULL: none is known
     uint32_t title_entry, model_entry; // who says so
-    bool sets_title, sets_model; // the session has none, or one that came from its file
+    bool sets_title, sets_model;       // the session has none, or one that came from its file
     char *title_before, *provider_before, *model_before; // the session's own; owned
 } PiSettings;
 
