@@ -87,6 +87,27 @@ TEST(pi_export_of_a_fork_with_branches_has_everything_that_it_inherited)
     pi_export_is_same(store);
 }
 
+// What it reads is kept for it, but has no session any more, and no lines.
+TEST(pi_export_of_a_fork_whose_origin_was_purged_has_its_history)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "origin");
+    user(store, "1", NULL);
+    user(store, "2", "1");
+    pi_import_ok(store);
+    PurgeSessionRequest request = PURGE_SESSION_REQUEST__INIT;
+    CLEANUP(message_freep) PurgeSessionResponse *reply = NULL;
+    char origin[ID_BYTES];
+    snprintf(origin, sizeof(origin), "%s", store->session);
+    pi_fork(store);
+    pi_append_text(store, "x");
+    request.session_id = origin;
+    request.keep_for_forks = true;
+    CHECK_EQ(tine_purge_session(store->cli.tine, NULL, &request, &reply), 0);
+    CHECK_EQ(check_parents(pi_export_text(store)), 3);
+    shows(store->exported, "\"text\":\"2\"");
+}
+
 static const char USAGE[] =
     "{\"type\":\"usage\",\"id\":\"w\",\"parentId\":\"u\",\"timestamp\":"
     "\"2025-11-20T10:00:02.000Z\",\"kind\":\"cache_warm\",\"provider\":\"p\",\"model\":\"m\","

@@ -32,7 +32,8 @@ typedef struct Export {
     atomic_uint_fast64_t bytes_done;
 
     // The originals of a session, in its entries' order.
-    char source[ID_BYTES];            // that session; "": none
+    char owner[ID_BYTES];             // of an inherited entry
+    char source[ID_BYTES];            // whose originals they are; "": there are none
     ListOriginalsResponse *originals; // a page; owned
     size_t next;                      // of it
 
@@ -345,67 +346,33 @@ static int path_add(Path *path, const char *id)
     return EXIT_OK;
 }
 
-// `out_is_whole` is false where entries are kept for the fork alone, whose session was purged.
-static int find_path(const Export *export, Path *path, bool *out_is_whole)
+static int find_path(const Export *export, Path *path)
 {
     char at[ID_BYTES];
+    int code = EXIT_OK;
     snprintf(at, sizeof(at), "%s", export->session->fork_message_id);
-    for (*out_is_whole = true; *at;) {
+    while (*at && !code) {
         CLEANUP(message_freep) GetMessageResponse *reply = NULL;
-        int status = get(export, at, &reply);
-        *out_is_whole = status != STATUS_NOT_FOUND;
-        if (!*out_is_whole) return EXIT_OK;
-        if (status) return fail(export);
-        int code = path_add(path, at);
-        if (code) return code;
+        if (get(export, at, &reply)) return fail(export);
+        code = path_add(path, at);
         snprintf(at, sizeof(at), "%s", reply->message->parent_id);
     }
-    return EXIT_OK;
+    return code;
 }
 
-// The session that an inherited entry belongs to has its original.
+// The session that an inherited entry belongs to has its original; one that was purged has none.
 static int use_owner(Export *export, const char *session)
 {
     GetSessionRequest request = GET_SESSION_REQUEST__INIT;
     CLEANUP(message_freep) GetSessionResponse *reply = NULL;
-    if (strcmp(export->source, session) == 0) return EXIT_OK;
+    if (strcmp(export->owner, session) == 0) return EXIT_OK;
+    snprintf(export->owner, sizeof(export->owner), "%s", session);
+    *export->source = '\0';
+    export->is_verbatim = false;
     request.session_id = (char *)(uintptr_t)session;
-    if (tine_get_session(export->cli->tine, &export->cli->call, &request, &reply)) {
-        return fail(export);
-    }
-    use_originals(export, reply->session, /* is_verbatim= */ false);
-    return EXIT_OK;
-}
-
-// What a fork's history shows of what it inherited.
-static int write_inherited_history(Export *export)
-{
-    static MessageKind ALL[] = {
-        MESSAGE_KIND_CONVERSATION, MESSAGE_KIND_INJECTED, MESSAGE_KIND_BRANCH_SUMMARY,
-        MESSAGE_KIND_COMPACTION,   MESSAGE_KIND_SETTING,  MESSAGE_KIND_LABEL,
-        MESSAGE_KIND_NAME,         MESSAGE_KIND_CUSTOM,
-    };
-    MessagesForSessionRequest request = MESSAGES_FOR_SESSION_REQUEST__INIT;
-    CLEANUP(message_freep) MessagesForSessionResponse *reply = NULL;
-    request.session_id = export->session->id;
-    request.kinds = ALL;
-    request.n_kinds = sizeof(ALL) / sizeof(*ALL);
-    int code = EXIT_OK;
-    do {
-        MessagesForSessionResponse *next = NULL;
-        if (tine_messages_for_session(export->cli->tine, &export->cli->call, &request, &next)) {
-            return fail(export);
-        }
-        message_freep(&reply);
-        reply = next;
-        for (size_t i = 0; i < reply->n_messages && !code; i++) {
-            const Message *message = reply->messages[i];
-            if (strcmp(message->session_id, export->session->id) == 0) return EXIT_OK;
-            code = write_entry(export, message, name_of(message));
-        }
-        request.cursor = reply->next_cursor;
-    } while (!code && *request.cursor);
-    return code;
+    int status = tine_get_session(export->cli->tine, &export->cli->call, &request, &reply);
+    if (!status) use_originals(export, reply->session, /* is_verbatim= */ false);
+    return status && status != STATUS_NOT_FOUND ? fail(export) : EXIT_OK;
 }
 
 // What a fork inherited is written out, for a file of pi's stands for itself: all of it, for a
@@ -413,10 +380,8 @@ static int write_inherited_history(Export *export)
 static int write_inherited(Export *export)
 {
     Path path = {.ids = NULL};
-    bool is_whole = true;
-    int code = find_path(export, &path, &is_whole);
-    if (!code && !is_whole) code = write_inherited_history(export);
-    for (size_t i = is_whole ? path.count : 0; i > 0 && !code; i--) {
+    int code = find_path(export, &path);
+    for (size_t i = path.count; i > 0 && !code; i--) {
         CLEANUP(message_freep) GetMessageResponse *reply = NULL;
         if (get(export, path.ids[i - 1], &reply)) {
             code = fail(export);

@@ -2,7 +2,9 @@
 //
 // Its entries go to the store batch by batch, each after its parent, and beside each the bytes that
 // it was made from. What the store has already, found by external ids (source "pi"), is left alone,
-// so an import that was interrupted goes on, and one of a file that has grown adds what is new.
+// so an import that was interrupted goes on, and one of a file that has grown adds what is new. The
+// last entry's bytes go behind everything else: without them an import is not finished, and with
+// them the next one leaves head, title and model alone.
 
 #pragma once
 
