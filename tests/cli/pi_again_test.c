@@ -31,6 +31,7 @@ static const char *text_of(PiStore *store, const char *id)
 TEST(pi_entry_of_many_megabytes_is_imported_and_comes_back)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_tined_start(shell);
     static const size_t SIZES[] = {9 * 1024 * 1024, PI_LINE_BYTES_MAX - 100};
     for (size_t i = 0; i < sizeof(SIZES) / sizeof(*SIZES); i++) {
         shell_ok(shell,
@@ -41,9 +42,9 @@ TEST(pi_entry_of_many_megabytes_is_imported_and_comes_back)
                  "; echo '{\"type\":\"custom\",\"customType\":\"t\",\"id\":\"2\",\"parentId\":"
                  "\"1\"}'; } >large.jsonl",
                  i, SIZES[i]);
-        shell_ok(shell, "tine --url embedded:s import pi large.jsonl");
-        shell_ok(shell, "tine --url embedded:s export pi @last | cmp - large.jsonl");
-        shell_ok(shell, "tine --url embedded:s import --json pi large.jsonl");
+        shell_ok(shell, "tine import pi large.jsonl");
+        shell_ok(shell, "tine export pi @last | cmp - large.jsonl");
+        shell_ok(shell, "tine import --json pi large.jsonl");
         shell_shows(shell, "\"entries_new\": 0, \"entries_known\": 2");
     }
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "pi_steps.h"
+#include "shell.h"
+#include "terminal.h"
 
 static void user(PiStore *store, const char *id, const char *parent)
 {
@@ -350,4 +352,20 @@ TEST(pi_rings_and_late_parents_come_back_line_by_line_parents_first)
     check_same_lines(store->text, pi_export_text(store));
     pi_import_ok(store);
     CHECK_EQ(store->counts.entries_new, 8);
+}
+
+// Whoever takes the file waits until something is shown.
+TEST(pi_export_shows_at_a_terminal_how_far_it_is)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "{ echo '{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/p\"}'"
+                    "; printf '{\"type\":\"custom\",\"id\":\"1\",\"parentId\":null,\"data\":\"'"
+                    "; head -c 1000000 /dev/zero | tr '\\0' a; echo '\"}'; } >long.jsonl");
+    shell_ok(shell, "tine --url embedded:s import pi long.jsonl");
+    CLEANUP(terminal_close)
+    Terminal *terminal = terminal_start(
+        "tine --url embedded:s export pi @last | { read -r key </dev/tty; cmp - long.jsonl; }", 80);
+    terminal_wait_for(terminal, "exported: ");
+    terminal_type(terminal, "\n");
+    CHECK_EQ(terminal_end(terminal), 0);
 }

@@ -1,10 +1,10 @@
 // Batches of a file's entries, on their way into the store.
 //
 // Each goes with one AppendExchange: all of it or nothing; lines that are too long for that follow
-// with a request each. Two are under way at any time, so that the store writes one while the next is
-// sent and checked; a third is being filled meanwhile. A batch that is sent before the one in front
-// of it is answered says which head it expects, by its external id. If that is refused it waits for
-// the answer, and is sent again below the id that the answer has.
+// with a request each. Two are under way at any time, so that the store writes one while the next
+// is sent and checked; a third is being filled meanwhile. A batch that is sent before the one in
+// front of it is answered says which head it expects, by its external id. If that is refused it
+// waits for the answer, and is sent again below the id that the answer has.
 
 #pragma once
 
