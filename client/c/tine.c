@@ -11,6 +11,7 @@
 #include "base/wire.h"
 #include "channel_direct.h"
 #include "exchange.h"
+#include "unpack.h"
 
 static const TineCallOptions DEFAULTS = {.operation_id = NULL};
 
@@ -49,8 +50,7 @@ int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
     int code = exchange_run(&exchange, tine);
     if (!code) {
         ProtobufCMessage *response =
-            protobuf_c_message_unpack(response_type, exchange.options->allocator,
-                                      exchange.body.size, exchange.body.bytes);
+            unpack(response_type, exchange.options->allocator, exchange.body);
         if (response) {
             *out_response = response;
         } else {

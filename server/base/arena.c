@@ -142,6 +142,11 @@ void arena_free(Arena *arena)
     arena->is_exhausted = false;
 }
 
+Arena *arena_of_allocator(const ProtobufCAllocator *allocator)
+{
+    return allocator && allocator->alloc == allocator_alloc ? allocator->allocator_data : NULL;
+}
+
 void *arena_zalloc(Arena *arena, size_t size)
 {
     void *bytes = arena_alloc(arena, size);

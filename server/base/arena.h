@@ -31,6 +31,9 @@ void arena_reset(Arena *arena, size_t budget_bytes);
 
 void arena_free(Arena *arena);
 
+// The arena that an allocator is of; NULL: of none.
+Arena *arena_of_allocator(const ProtobufCAllocator *allocator);
+
 // 16-byte aligned, not zeroed. NULL past the budget or when malloc fails.
 void *arena_alloc(Arena *arena, size_t size);
 

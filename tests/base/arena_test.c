@@ -26,6 +26,25 @@ TEST(arena_allocates_nothing_before_it_is_asked)
     CHECK(!arena.is_exhausted);
 }
 
+static void *alloc_of_nobody(void *data, size_t size)
+{
+    (void)data;
+    (void)size;
+    return NULL;
+}
+
+TEST(an_allocator_is_of_its_arena_or_of_none)
+{
+    CLEANUP(arena_free) Arena arena;
+    arena_init(&arena, BUDGET);
+    ProtobufCAllocator copy = arena.allocator;
+    ProtobufCAllocator other = {alloc_of_nobody, arena.allocator.free, &arena};
+    CHECK(arena_of_allocator(&arena.allocator) == &arena);
+    CHECK(arena_of_allocator(&copy) == &arena);
+    CHECK(arena_of_allocator(&other) == NULL);
+    CHECK(arena_of_allocator(NULL) == NULL);
+}
+
 TEST(arena_results_are_aligned_to_16_and_apart)
 {
     CLEANUP(arena_free) Arena arena;
