@@ -11,6 +11,10 @@ int status_set(TineStatus *status, int code, const char *reason, const char *mes
 {
     if (!status) return code;
     status->code = code;
+    if (!*reason && !*message) { // each call that succeeds
+        status->reason[0] = status->message[0] = '\0';
+        return code;
+    }
     snprintf(status->reason, sizeof(status->reason), "%s", reason);
     snprintf(status->message, sizeof(status->message), "%s", message);
     return code;

@@ -17,7 +17,8 @@ static bool is_for_server(const Method *method)
 
 static Error run(Store *store, Call *call)
 {
-    if (clock_monotonic_ns() > call->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
+    bool has_deadline = call->deadline_ns != INT64_MAX;
+    if (has_deadline && clock_monotonic_ns() > call->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
     Txn txn;
     Error error = txn_begin(store, /* is_write= */ false, &call->arena, &call->detail, &txn);
     if (error) return error;

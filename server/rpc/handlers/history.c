@@ -46,10 +46,7 @@ Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page
     error = cursor_read(call, request->cursor, &page->is_later_page, &page->cursor);
     if (error) return error;
     if (!page->is_later_page) {
-        StoreState state;
-        error = txn_state(call->txn, &state);
-        if (error) return error;
-        page->cursor.pin = state.last_id;
+        page->cursor.pin = ULID_MAX; // in this snapshot there is nothing newer to keep out
     } else if (query->is_newest_first) {
         query->before = page->cursor.position;
     } else {
@@ -67,6 +64,12 @@ Error history_finish(Call *call, HistoryPage *page, char **out_cursor)
     Error error = history_append_page(call->txn, &page->query, REPLY_RECORD, &call->reply,
                                       &has_more, &page->cursor.position);
     if (error || !has_more) return error;
+    if (!page->is_later_page) {
+        StoreState state;
+        error = txn_state(call->txn, &state);
+        if (error) return error;
+        page->cursor.pin = state.last_id;
+    }
     return cursor_write(call, &page->cursor, out_cursor);
 }
 
