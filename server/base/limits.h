@@ -104,7 +104,9 @@ enum {
     CALLS_KEPT_MAX = 8,                         // with their memory, when nobody needs them
     UNSENT_LOOK_MS = 500,                       // so often is looked at replies that are not taken
     UNSENT_LOOKS_MAX = 4,                       // by a client that does not read those before
-    FRAME_EXTRA_BYTES = 64 * 1024, // read beyond REQUEST_BYTES_MAX, to say what is wrong
+    FRAME_EXTRA_BYTES = 64 * 1024,   // read beyond REQUEST_BYTES_MAX, to say what is wrong
+    SEND_BUFFER_BYTES = 1024 * 1024, // asked of the kernel, which doubles it, for …
+    SEND_BUFFERS_MAX = 256,          // … so many connections; the others have its 208 KiB
     SUBSCRIBERS_MAX = 1024,
     BUS_SEND_MESSAGES_MAX = 8192, // that wait for one subscriber to read; then the oldest goes
     BUS_FRAME_BYTES_MAX = 64,     // from a subscriber, who has nothing to say

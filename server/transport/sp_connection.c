@@ -31,6 +31,17 @@ static bool watch(const Connection *connection, int operation)
     return epoll_ctl(connection->shared->poller, operation, connection->file, &event) == 0;
 }
 
+// A page that the kernel takes whole is sent in one go. Else the rest of it waits for epoll to tell
+// of room, which it does when most was read: two sleeping processors are woken once more. Whoever
+// does not read pins kernel memory by it, so not everybody gets it. It may be refused; then the
+// connection is as good as any other.
+static void ask_for_room(const Connection *connection)
+{
+    int bytes = SEND_BUFFER_BYTES;
+    if (connection->place >= SEND_BUFFERS_MAX) return;
+    (void)setsockopt(connection->file, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 bool connection_begin(Connection *connection)
 {
     connection->is_greeted = connection->wants_room = connection->is_kept = false;
@@ -41,6 +52,7 @@ bool connection_begin(Connection *connection)
     connection->incoming = NULL;
     connection->unsent = NULL;
     connection->unsent_end = &connection->unsent;
+    ask_for_room(connection);
     // The socket is new: there is room for a hello.
     return send(connection->file, HELLO_REP, HELLO_BYTES, MSG_NOSIGNAL) == HELLO_BYTES &&
            watch(connection, EPOLL_CTL_ADD);

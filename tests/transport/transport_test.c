@@ -3,9 +3,11 @@
 #include <nng/nng.h>
 #include <nng/protocol/reqrep0/req.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -568,6 +570,33 @@ TEST(a_long_reply_is_read_to_its_end_although_the_server_stops)
     engine_close(server.engine);
     transport_free(server.transport);
     server = (Server){.engine = NULL};
+}
+
+TEST(a_reply_of_a_page_is_sent_whole_before_any_of_it_is_read)
+{
+    enum { TEXT_BYTES = 300 * 1024 }; // what a socket has by itself is 208 KiB
+    CLEANUP(server_close) Server server;
+    server_open(&server, NULL);
+    IdText session, message;
+    engine_new_session(server.engine, NULL, session);
+    char *text = calloc(1, TEXT_BYTES + 1);
+    CHECK(text != NULL);
+    memset(text, 'x', TEXT_BYTES);
+    engine_append_text(server.engine, session, text, message);
+    free(text);
+    Sp sp = sp_open(server.path);
+    Slice request = request_get_message(message), reply;
+    CHECK(sp_send(sp, 1, request));
+    for (int waiting = 0; waiting < TEXT_BYTES;) {
+        CHECK_EQ(ioctl(sp.fd, FIONREAD, &waiting), 0);
+        sched_yield();
+    }
+    uint32_t id;
+    CHECK(sp_receive(sp, &id, &reply));
+    CHECK_EQ(reply_code(reply), 0);
+    sp_free(&reply);
+    request_free(&request);
+    sp_close(&sp);
 }
 
 // Sends on and on, until the server is gone.
