@@ -255,6 +255,7 @@ static void connection_ready(Connections *connections, uint64_t number, uint32_t
     if (is_there(connection, number)) {
         bool is_fine = !(events & EPOLLOUT) || connection_send_unsent(connection, &done);
         if (is_fine) is_fine = connection_receive(connection, is_ending, inbox, &whole);
+        if (whole.first) linger_missed(&connection->linger, clock_monotonic_ns());
         if (!is_fine) dropped = end_one(connections, connection);
     }
     pthread_mutex_unlock(&connection->mutex);

@@ -69,3 +69,47 @@ TEST(who_was_kept_from_running_leaves_the_processor_to_others)
     linger_begin(&linger, MILLISECOND + 50 * MICROSECOND);
     CHECK(!linger_goes_on(&linger, MILLISECOND + 51 * MICROSECOND));
 }
+
+// How long it waits after a wait in vain whose request came so much later.
+static int64_t wait_after_missing(Linger *linger, int64_t now_ns, int64_t later_ns)
+{
+    (void)wait_in_vain(linger, now_ns);
+    linger_missed(linger, now_ns + later_ns);
+    now_ns += 1000 * MILLISECOND;
+    return wait_in_vain(linger, now_ns) - now_ns;
+}
+
+TEST(who_comes_a_little_too_late_is_waited_for_longer)
+{
+    Linger linger = {0};
+    CHECK(wait_in_vain(&linger, MILLISECOND) < MILLISECOND + 100 * MICROSECOND);
+    linger_missed(&linger, MILLISECOND + 100 * MICROSECOND);
+    int64_t now_ns = 1000 * MILLISECOND;
+    for (int i = 0; i < 10; i++) { // each comes after 100 us, and is met
+        linger_begin(&linger, now_ns);
+        for (int64_t waited_ns = 0; waited_ns <= 100 * MICROSECOND; waited_ns += MICROSECOND)
+            CHECK(linger_goes_on(&linger, now_ns + waited_ns));
+        linger_met(&linger);
+        now_ns += 110 * MICROSECOND;
+    }
+    CHECK(wait_in_vain(&linger, now_ns) < now_ns + 200 * MICROSECOND);
+}
+
+TEST(a_longer_wait_in_vain_is_not_tried_again)
+{
+    Linger linger = {0};
+    int64_t usual_ns = wait_in_vain(&linger, MILLISECOND) - MILLISECOND;
+    CHECK(wait_after_missing(&linger, 10 * MILLISECOND, 100 * MICROSECOND) > usual_ns);
+    int64_t now_ns = 10000 * MILLISECOND;
+    CHECK_EQ(wait_in_vain(&linger, now_ns) - now_ns, usual_ns);
+}
+
+TEST(who_comes_now_and_then_is_not_waited_for_longer)
+{
+    Linger linger = {0};
+    int64_t usual_ns = wait_in_vain(&linger, MILLISECOND) - MILLISECOND;
+    for (int64_t i = 1; i < 10; i++) {
+        int64_t now_ns = i * 10000 * MILLISECOND;
+        CHECK_EQ(wait_after_missing(&linger, now_ns, MILLISECOND), usual_ns);
+    }
+}
