@@ -85,6 +85,7 @@ func (c *Client) NewStream(
 	}
 	w := &watch{client: c, outer: ctx, options: wanted}
 	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.link = newLink(w.ctx, c.address, c.starter) // before Close can see the stream
 	c.mutex.Lock()
 	isOpen := c.streams != nil
 	if isOpen {
@@ -95,7 +96,6 @@ func (c *Client) NewStream(
 		w.cancel()
 		return nil, closedError()
 	}
-	w.link = newLink(w.ctx, c.address, c.starter)
 	context.AfterFunc(w.ctx, w.leave)
 	return w, nil
 }

@@ -6,12 +6,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tine-store/tine/client/go/tinev1"
@@ -285,6 +287,36 @@ func TestHowAWatchIsEnded(t *testing.T) {
 			_, err = stub(client).WatchEvents(context.Background(), &tinev1.WatchEventsRequest{})
 			wantStatus(t, err, codes.Canceled, "CANCELLED")
 		})
+	})
+}
+
+func TestAClientIsClosedWhileAWatchBegins(t *testing.T) {
+	checkLeaks(t, func() {
+		nobody := schemeIPC + filepath.Join(scratch(t), "nobody.sock")
+		for range 300 {
+			client, err := Dial(nobody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error)
+			go func() {
+				for {
+					_, err := stub(client).WatchEvents(within(t), &tinev1.WatchEventsRequest{})
+					if status.Code(err) != codes.Unavailable {
+						ended <- err
+						return
+					}
+					runtime.Gosched()
+				}
+			}()
+			eventually(t, "a watch", func() bool {
+				client.mutex.Lock()
+				defer client.mutex.Unlock()
+				return len(client.streams) > 0
+			})
+			client.Close()
+			wantStatus(t, <-ended, codes.Canceled, "CANCELLED")
+		}
 	})
 }
 
