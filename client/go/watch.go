@@ -61,9 +61,10 @@ type watch struct {
 	listFailures int
 
 	bus            *bus
-	isBehind       bool   // there may be events that the bus did not or will not tell of
-	toldNewest     uint64 // by the bus, when it told of a gap
-	heard          time.Time
+	isBehind       bool      // there may be events that the bus did not or will not tell of
+	toldNewest     uint64    // by the bus, when it told of a gap
+	heard          time.Time // the last message came, or the subscription was made
+	asked          time.Time // the caller began to wait for the next event
 	unsure         time.Duration
 	busFailures    int
 	subscribeAfter time.Time
@@ -163,6 +164,7 @@ func (w *watch) RecvMsg(message any) error {
 	if !w.isStarted {
 		return w.end(failure(codes.Internal, reasonInternal, "the stream has had no request"))
 	}
+	w.asked = time.Now()
 	event, err := w.next()
 	if err != nil {
 		return w.end(err)
@@ -410,7 +412,7 @@ func (w *watch) dropBus() {
 func (w *watch) takeOfBus() *tinev1.Event {
 	for w.bus != nil && !w.isBehind && w.ctx.Err() == nil {
 		isUnsure := !w.bus.isLive
-		silentAt := w.heard.Add(w.client.options.busSilence)
+		silentAt := w.silentAt()
 		until := silentAt
 		if listAt := time.Now().Add(w.unsure); isUnsure && listAt.Before(until) {
 			until = listAt
@@ -435,6 +437,16 @@ func (w *watch) takeOfBus() *tinev1.Event {
 		}
 	}
 	return nil
+}
+
+// silentAt is when a bus that says nothing is given up. While nobody asks for events nobody reads,
+// which is no silence: what came meanwhile is there to be taken.
+func (w *watch) silentAt() time.Time {
+	since := w.heard
+	if w.asked.After(since) {
+		since = w.asked
+	}
+	return since.Add(w.client.options.busSilence)
 }
 
 // takeMessage returns the event of a message of the bus, if it is one that the watch wants now. All

@@ -218,6 +218,31 @@ func TestBroadcastsComeBetweenTheWrites(t *testing.T) {
 	}
 }
 
+// Broadcasts are kept nowhere: who let the bus wait for long still finds them there.
+func TestAPauseBetweenTwoEventsLosesNoBroadcast(t *testing.T) {
+	d := startDaemon(t)
+	client := dial(t, d.url())
+	session := createSession(t, client)
+	stream := watchEvents(t, client, &tinev1.WatchEventsRequest{SessionId: session})
+	appendUser(t, client, session, "so that the bus is known to be live")
+	receiveMessages(t, stream, 1)
+	if _, err := stub(client).BroadcastEvent(within(t), &tinev1.BroadcastEventRequest{
+		SessionId: session, Type: "text.delta", DataJson: "1",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	appendUser(t, client, session, "behind it")
+	w := stream.(*grpc.GenericClientStream[
+		tinev1.WatchEventsRequest, tinev1.WatchEventsResponse]).ClientStream.(*watch)
+	w.heard = time.Now().Add(-time.Hour)
+	if event := receive(t, stream); event.Type != "text.delta" {
+		t.Errorf("%v", event)
+	}
+	if event := receive(t, stream); event.Type != "message.appended" {
+		t.Errorf("%v", event)
+	}
+}
+
 // More than the bus keeps for who does not read: what it drops is listed.
 func TestAReaderThatIsLateMissesNothing(t *testing.T) {
 	d := startDaemon(t, "--ephemeral")
