@@ -73,9 +73,12 @@ func ipcAddress(path string) (address, error) {
 	return address{transport: transportIPC, target: path}, nil
 }
 
-// defaultAddress is where the command line looks too: $TINE_SOCKET (a path or a URL), tined's
-// place under $XDG_RUNTIME_DIR, or that under /tmp.
+// defaultAddress is where the command line looks too: $TINE_URL, $TINE_SOCKET (a path or a URL),
+// tined's place under $XDG_RUNTIME_DIR, or that under /tmp.
 func defaultAddress() (address, error) {
+	if url := os.Getenv("TINE_URL"); url != "" {
+		return parseURL(url)
+	}
 	if socket := os.Getenv("TINE_SOCKET"); socket != "" {
 		if strings.Contains(socket, "://") || strings.HasPrefix(socket, schemeEmbedded) {
 			return parseURL(socket)

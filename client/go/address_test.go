@@ -67,14 +67,17 @@ func TestTheBusIsBesideTheSocket(t *testing.T) {
 
 func TestWithoutAURLTheClientLooksWhereTheCommandLineDoes(t *testing.T) {
 	inTmp := fmt.Sprintf("/tmp/tine-%d/tine.sock", os.Geteuid())
-	for _, row := range []struct{ socket, runtime, want string }{
-		{"", "", inTmp},
-		{"", "relative", inTmp},
-		{"", "/run/user/7", "/run/user/7/tine/tine.sock"},
-		{"/own.sock", "/run/user/7", "/own.sock"},
-		{"ipc:///own.sock", "", "/own.sock"},
-		{"tcp://127.0.0.1:7461", "", "127.0.0.1:7461"},
+	for _, row := range []struct{ url, socket, runtime, want string }{
+		{"", "", "", inTmp},
+		{"", "", "relative", inTmp},
+		{"", "", "/run/user/7", "/run/user/7/tine/tine.sock"},
+		{"", "/own.sock", "/run/user/7", "/own.sock"},
+		{"", "ipc:///own.sock", "", "/own.sock"},
+		{"", "tcp://127.0.0.1:7461", "", "127.0.0.1:7461"},
+		{"ipc:///first.sock", "/own.sock", "/run/user/7", "/first.sock"},
+		{"tcp://127.0.0.1:7462", "", "", "127.0.0.1:7462"},
 	} {
+		t.Setenv("TINE_URL", row.url)
 		t.Setenv("TINE_SOCKET", row.socket)
 		t.Setenv("XDG_RUNTIME_DIR", row.runtime)
 		got, err := parseURL("")

@@ -80,8 +80,8 @@ func WithStart() Option {
 //
 //	ipc:///run/user/1000/tine/tine.sock    a Unix socket
 //	tcp://127.0.0.1:7461                   with a token (WithToken)
-//	(none)                                 where the command line looks: $TINE_SOCKET, a path or
-//	                                       a URL; $XDG_RUNTIME_DIR/tine/tine.sock; in /tmp
+//	(none)                                 where the command line looks: $TINE_URL; $TINE_SOCKET, a
+//	                                       path or a URL; $XDG_RUNTIME_DIR/tine/tine.sock; in /tmp
 func Dial(url string, opts ...Option) (*Client, error) {
 	client := &Client{
 		options: options{busSilence: busSilence, busRetry: busRetry},
