@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import grpc.aio
 import pytest
 from tine.v1.store_pb2 import (
     HealthRequest,
@@ -185,3 +186,24 @@ def test_why_none_is_started(places: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert "/nowhere/tined" in (caught.value.details() or "")
     with pytest.raises(ValueError, match="ipc://"):
         tine.connect("tcp://127.0.0.1:1", start=True)
+
+
+def test_a_log_that_cannot_be_written(places: Path) -> None:
+    url = f"ipc://{places}/tine.sock"
+    (places / "state/tine/tined.log").mkdir(parents=True)
+    with tine.connect(url, start=True) as channel:
+        store = StoreServiceStub(channel)
+        for health in (store.Health, lambda request: store.Health.future(request).result()):
+            with pytest.raises(grpc.RpcError) as caught:
+                health(HealthRequest())
+            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert "tined.log" in (caught.value.details() or "")
+
+    async def main() -> None:
+        async with aio_store(url, start=True) as aio:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await aio.Health(HealthRequest())
+            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert "tined.log" in (caught.value.details() or "")
+
+    asyncio.run(asyncio.wait_for(main(), WAIT_S))

@@ -280,6 +280,8 @@ class AioLink:
             self._connection = await self._dial_or_start()
         except ConnectError as error:
             self._connect_failed(str(error))
+        except Exception as error:  # whatever it is: those who wait must hear of it
+            self._connect_failed(repr(error))
         finally:
             self._dialing = None
         if self._connection:

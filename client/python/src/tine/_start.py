@@ -30,6 +30,13 @@ class StartError(Exception):
 
 def start(socket_path: str) -> None:
     """Returns when one listens there. Raises StartError."""
+    try:
+        _start(socket_path)
+    except OSError as error:  # of a lock, a log, a descriptor: whatever it is, there is no tined
+        raise StartError(f"no tined runs, and none can be started: {error}") from None
+
+
+def _start(socket_path: str) -> None:
     if not sys.platform.startswith("linux"):
         raise StartError("no tined runs, and starting it is there on Linux only")
     tined = os.environ.get("TINED") or shutil.which("tined")
@@ -37,13 +44,10 @@ def start(socket_path: str) -> None:
         raise StartError("no tined runs, and none is in $PATH; $TINED may name one")
     directory = _state_directory()
     log = directory / "tined.log"
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(
-            directory / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
-    except OSError as error:
-        raise StartError(f"no tined runs, and {directory} for its log: {error}") from None
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(
+        directory / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+    )
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _reap()
