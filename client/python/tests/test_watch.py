@@ -162,6 +162,29 @@ def test_aio(daemon: Daemon) -> None:
     asyncio.run(asyncio.wait_for(main(), 2 * WAIT_S))
 
 
+def test_aio_what_has_come_is_given_out_before_the_end(daemon: Daemon) -> None:
+    async def main() -> None:
+        async with aio_store(daemon.url) as aio:
+            store: Any = aio
+            with tine.connect(daemon.url) as channel:
+                session_id = create_session(StoreServiceStub(channel))
+            watch = store.WatchEvents(WatchEventsRequest(session_id=session_id))
+            await watch.wait_for_connection()
+            for i in range(3):
+                await store.AppendMessage(user_says(session_id, str(i)))
+            while watch._ready.qsize() < 3:
+                await asyncio.sleep(0)
+            await store.PurgeSession(PurgeSessionRequest(session_id=session_id))
+            assert await watch.code() is grpc.StatusCode.NOT_FOUND
+            assert [(await watch.read()).event.type for _ in range(3)] == 3 * ["message.appended"]
+            for _ in range(2):
+                with pytest.raises(grpc.aio.AioRpcError) as caught:
+                    await watch.read()
+                assert tine.reason(caught.value) == "SESSION_NOT_FOUND"
+
+    asyncio.run(asyncio.wait_for(main(), WAIT_S))
+
+
 def test_over_tcp_with_a_token(directory: Any) -> None:
     import socket
 

@@ -115,6 +115,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         self._begun: asyncio.Future[None] = loop.create_future()
         self._ended: asyncio.Future[Failure] = loop.create_future()
         self._end: Optional[Failure] = None
+        self._is_cut_off = False  # by this side: what has come is not given out any more
         self._is_cancelled = False
         self._callbacks: list[Callable[[Any], None]] = []
         self._timer: Optional[asyncio.TimerHandle] = None
@@ -135,7 +136,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         except Failure as failure:
             self._finish(failure)
         except asyncio.CancelledError:
-            self._finish(_status.cancelled())
+            self._cut_off(_status.cancelled())
         finally:
             self._bus_close()
             self._link.close()
@@ -202,13 +203,16 @@ class WatchCall(_grpc.AioUnaryStreamCall):
     # How it ends.
 
     def _expire(self) -> None:
-        self._finish(_status.late(was_sent=True))
+        self._cut_off(_status.late(was_sent=True))
 
-    def _finish(self, failure: Failure, *, cancels: bool = False) -> bool:
+    def _cut_off(self, failure: Failure) -> bool:
+        self._is_cut_off = self._is_cut_off or not self._end
+        return self._finish(failure)
+
+    def _finish(self, failure: Failure) -> bool:
         if self._end:
             return False
         self._end = failure
-        self._is_cancelled = cancels
         self._ended.set_result(failure)
         if not self._begun.done():
             self._begun.set_result(None)
@@ -223,11 +227,12 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         return True
 
     def cancel(self) -> bool:
-        return self._finish(_status.cancelled(), cancels=True)
+        self._is_cancelled = self._is_cancelled or not self._end
+        return self._cut_off(_status.cancelled())
 
     def close(self) -> None:
         """With the client."""
-        self._finish(_status.closed())
+        self._cut_off(_status.closed())
 
     async def closed(self) -> None:
         """After its end: until nothing is left of it on the loop."""
@@ -239,7 +244,8 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         return self
 
     async def __anext__(self) -> Any:
-        event = None if self._end else await self._ready.get()
+        is_over = self._end and (self._is_cut_off or self._ready.empty())
+        event = None if is_over else await self._ready.get()
         if event is None:
             if not self._ready.full():
                 self._ready.put_nowait(None)  # for the next who asks
