@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from functools import partial
 from typing import Any, Callable
@@ -181,6 +182,24 @@ def test_aio_what_has_come_is_given_out_before_the_end(daemon: Daemon) -> None:
                 with pytest.raises(grpc.aio.AioRpcError) as caught:
                     await watch.read()
                 assert tine.reason(caught.value) == "SESSION_NOT_FOUND"
+
+    asyncio.run(asyncio.wait_for(main(), WAIT_S))
+
+
+def test_aio_a_watch_that_is_left_ends(daemon: Daemon) -> None:
+    async def main() -> None:
+        own = asyncio.all_tasks()
+        async with aio_store(daemon.url) as aio:
+            store: Any = aio
+            await store.PublishEvent(PublishEventRequest(type="kept"))
+            for timeout in (None, WAIT_S):
+                request = WatchEventsRequest(start=WATCH_START_OLDEST)
+                async for response in store.WatchEvents(request, timeout=timeout):
+                    assert response.event.type == "kept"
+                    break
+                while asyncio.all_tasks() != own:
+                    gc.collect()
+                    await asyncio.sleep(0)
 
     asyncio.run(asyncio.wait_for(main(), WAIT_S))
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import weakref
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any, Callable, Optional, Union
@@ -85,58 +88,47 @@ class Bus:
         self._sock.close()
 
 
-class WatchCall(_grpc.AioUnaryStreamCall):
-    """The events as an async iterator."""
+class _Driver:
+    """What the task of a watch does. It does not know the call, so that a call that was left can be
+    collected and ends the task."""
 
     def __init__(
         self,
         settings: Settings,
         request: WatchEventsRequest,
-        deserializer: Optional[Callable[[bytes], Any]],
-        timeout: Optional[float],
         metadata: Optional[Metadata],
         wait_for_ready: Optional[bool],
     ) -> None:
         self._settings = settings
         self._events_path = settings.address.events_path
-        self._deserializer = deserializer
-        self._deadline = deadline_of(timeout)
         self._metadata = pairs_of(metadata)
         self._watch = Watch(
             request,
             bus_is_there=self._events_path is not None,
             patient_until=patient_until(settings, wait_for_ready),
         )
-        loop = asyncio.get_running_loop()
         # A call that waits keeps its place among the 64 of a connection: the watch has its own.
         self._link = AioLink(settings)
         self._bus: Optional[Bus] = None
-        self._ready: asyncio.Queue[Optional[Event]] = asyncio.Queue(_READY_MAX)
-        self._begun: asyncio.Future[None] = loop.create_future()
-        self._ended: asyncio.Future[Failure] = loop.create_future()
-        self._end: Optional[Failure] = None
-        self._is_cut_off = False  # by this side: what has come is not given out any more
-        self._is_cancelled = False
-        self._callbacks: list[Callable[[Any], None]] = []
-        self._timer: Optional[asyncio.TimerHandle] = None
-        if timeout is not None:
-            self._timer = loop.call_later(max(timeout, 0), self._expire)
-        self._task = loop.create_task(self._run())
+        #: None wakes who waits for an event when there will be none.
+        self.ready: asyncio.Queue[Optional[Event]] = asyncio.Queue(_READY_MAX)
+        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    # The task.
-
-    async def _run(self) -> None:
+    async def run(self) -> Failure:
+        """Until the watch ends, or is cancelled; how it ended."""
         try:
             while True:
                 event = await self._step()
-                if self._watch.has_begun and not self._begun.done():
-                    self._begun.set_result(None)
+                if self._watch.has_begun and not self.begun.done():
+                    self.begun.set_result(None)
                 if event is not None:
-                    await self._ready.put(event)
+                    await self.ready.put(event)
         except Failure as failure:
-            self._finish(failure)
+            return failure
         except asyncio.CancelledError:
-            self._cut_off(_status.cancelled())
+            return _status.cancelled()
+        except Exception as error:  # whatever it is: who waits for an event must hear of it
+            return Failure(_status.INTERNAL, "INTERNAL", repr(error))
         finally:
             self._bus_close()
             self._link.close()
@@ -200,10 +192,53 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         if bus:
             bus.close()
 
+
+class WatchCall(_grpc.AioUnaryStreamCall):
+    """The events as an async iterator. One that is left and collected ends."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        request: WatchEventsRequest,
+        deserializer: Optional[Callable[[bytes], Any]],
+        timeout: Optional[float],
+        metadata: Optional[Metadata],
+        wait_for_ready: Optional[bool],
+    ) -> None:
+        self._deserializer = deserializer
+        self._deadline = deadline_of(timeout)
+        self._loop = asyncio.get_running_loop()
+        driver = _Driver(settings, request, metadata, wait_for_ready)
+        self._ready, self._begun = driver.ready, driver.begun
+        self._ended: asyncio.Future[Failure] = self._loop.create_future()
+        self._end: Optional[Failure] = None
+        self._is_cut_off = False  # by this side: what has come is not given out any more
+        self._is_cancelled = False
+        self._callbacks: list[Callable[[Any], None]] = []
+        own = weakref.ref(self)
+        self._timer: Optional[asyncio.TimerHandle] = None
+        if timeout is not None:
+            self._timer = self._loop.call_later(max(timeout, 0), _expire, own)
+        self.task = self._loop.create_task(driver.run())
+        self.task.add_done_callback(partial(_tell, own))
+
+    def __del__(self) -> None:
+        # In whichever thread it is collected. A loop that is closed has ended its tasks.
+        if getattr(self, "_end", True) is None and not self._loop.is_closed():
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self.task.cancel)
+
     # How it ends.
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
         self._cut_off(_status.late(was_sent=True))
+
+    def run_out(self, task: asyncio.Task[Failure]) -> None:
+        """Its task is done."""
+        if task.cancelled():
+            self._cut_off(_status.cancelled())
+        else:
+            self._finish(task.result())
 
     def _cut_off(self, failure: Failure) -> bool:
         self._is_cut_off = self._is_cut_off or not self._end
@@ -218,7 +253,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
             self._begun.set_result(None)
         if self._timer:
             self._timer.cancel()
-        self._task.cancel()
+        self.task.cancel()
         if not self._ready.full():
             self._ready.put_nowait(None)  # wakes who waits for an event
         for callback in self._callbacks:
@@ -233,10 +268,6 @@ class WatchCall(_grpc.AioUnaryStreamCall):
     def close(self) -> None:
         """With the client."""
         self._cut_off(_status.closed())
-
-    async def closed(self) -> None:
-        """After its end: until nothing is left of it on the loop."""
-        await asyncio.wait([self._task])
 
     # What callers ask.
 
@@ -294,3 +325,15 @@ class WatchCall(_grpc.AioUnaryStreamCall):
             callback(self)
         else:
             self._callbacks.append(callback)
+
+
+def _expire(call: weakref.ref[WatchCall]) -> None:
+    there = call()
+    if there:
+        there.expire()
+
+
+def _tell(call: weakref.ref[WatchCall], task: asyncio.Task[Failure]) -> None:
+    there = call()
+    if there:
+        there.run_out(task)

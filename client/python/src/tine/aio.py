@@ -57,6 +57,7 @@ class Channel(grpc.aio.Channel):
         self._is_closed = False
         self._link: Optional[AioLink] = None
         self._streams: weakref.WeakSet[WatchCall] = weakref.WeakSet()
+        self._tasks: set[asyncio.Task[Failure]] = set()  # of watches, also of those that were left
         _channels.add(self)
 
     def unary_unary(
@@ -93,8 +94,9 @@ class Channel(grpc.aio.Channel):
         if link and link.loop is asyncio.get_running_loop():
             link.close()
             await link.closed()
-        for stream in streams:
-            await stream.closed()
+        own = {task for task in self._tasks if task.get_loop() is asyncio.get_running_loop()}
+        if own:
+            await asyncio.wait(own)
 
     async def __aenter__(self) -> Channel:
         return self
@@ -138,6 +140,8 @@ class Channel(grpc.aio.Channel):
         if self._is_closed:
             stream.close()
         self._streams.add(stream)
+        self._tasks.add(stream.task)
+        stream.task.add_done_callback(self._tasks.discard)
 
     def after_fork(self) -> None:
         """In the child: the next call makes a connection of this process."""
@@ -145,6 +149,7 @@ class Channel(grpc.aio.Channel):
             self._link.after_fork()
             self._link = None
         self._streams = weakref.WeakSet()
+        self._tasks = set()
 
 
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
