@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import threading
 from functools import partial
+from math import inf
 from typing import Any, Callable
 
 import grpc
@@ -24,6 +26,8 @@ from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
 from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
+from tine import _sp
+from tine._aio_stream import Bus
 
 
 def take(watch: Any, count: int) -> list[str]:
@@ -174,7 +178,7 @@ def test_aio_what_has_come_is_given_out_before_the_end(daemon: Daemon) -> None:
             for i in range(3):
                 await store.AppendMessage(user_says(session_id, str(i)))
             while watch._ready.qsize() < 3:
-                await asyncio.sleep(0)
+                await store.Health(HealthRequest())
             await store.PurgeSession(PurgeSessionRequest(session_id=session_id))
             assert await watch.code() is grpc.StatusCode.NOT_FOUND
             assert [(await watch.read()).event.type for _ in range(3)] == 3 * ["message.appended"]
@@ -204,9 +208,34 @@ def test_aio_a_watch_that_is_left_ends(daemon: Daemon) -> None:
     asyncio.run(asyncio.wait_for(main(), WAIT_S))
 
 
-def test_over_tcp_with_a_token(directory: Any) -> None:
-    import socket
+def test_aio_a_flood_leaves_the_loop_to_others() -> None:
+    async def main() -> None:
+        own, other = socket.socketpair()
+        own.setblocking(False)
+        bus = Bus(own)
+        message = b"m" * 1000
+        frame = b"\1" + len(message).to_bytes(8, "big") + message
+        other.setblocking(False)
+        other.sendall(_sp.hello(_sp.PUB) + 100 * frame)
+        turns = [0]
 
+        async def count_turns() -> None:
+            while True:
+                turns[0] += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count_turns())
+        for _ in range(100):
+            assert await bus.next(inf) == message
+        assert turns[0] > 0
+        counting.cancel()
+        bus.close()
+        other.close()
+
+    asyncio.run(asyncio.wait_for(main(), WAIT_S))
+
+
+def test_over_tcp_with_a_token(directory: Any) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
