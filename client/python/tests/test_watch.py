@@ -18,8 +18,10 @@ from tine.v1.store_pb2 import (
     WATCH_START_OLDEST,
     BroadcastEventRequest,
     HealthRequest,
+    ListEventsResponse,
     PublishEventRequest,
     PurgeSessionRequest,
+    StatsResponse,
     WatchEventsRequest,
 )
 from tine.v1.store_pb2_grpc import StoreServiceStub
@@ -28,6 +30,8 @@ import tine
 from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
 from tine import _sp
 from tine._aio_stream import Bus
+from tine._status import RESOURCE_EXHAUSTED, Failure
+from tine._watch import Pause, Watch
 
 
 def take(watch: Any, count: int) -> list[str]:
@@ -295,3 +299,17 @@ def test_nobody_listens(directory: Any) -> None:
             begin[0]()
         finally:
             daemon.stop()
+
+
+def test_a_server_that_has_too_much_to_do_is_waited_for() -> None:
+    busy = Failure(RESOURCE_EXHAUSTED, "QUEUE_FULL", "it has too much to do")
+    watch = Watch(WatchEventsRequest(), bus_is_there=False)
+    with pytest.raises(Failure):
+        watch.refused(busy, 1.0)
+    watch.found(StatsResponse())
+    watch.listed(ListEventsResponse(), 1.0)
+    watch.refused(busy, 1.0)
+    assert isinstance(watch.step(1.0), Pause)
+    patient = Watch(WatchEventsRequest(), bus_is_there=False, patient_until=inf)
+    patient.refused(busy, 1.0)
+    assert isinstance(patient.step(1.0), Pause)

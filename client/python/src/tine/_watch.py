@@ -32,7 +32,14 @@ from google.protobuf.message import DecodeError
 
 from tine._call import Exchange, Metadata, Settings, backoff_s, method_of
 from tine._envelope import has_group
-from tine._status import DEADLINE_EXCEEDED, OUT_OF_RANGE, UNAVAILABLE, Failure, undecodable
+from tine._status import (
+    DEADLINE_EXCEEDED,
+    OUT_OF_RANGE,
+    RESOURCE_EXHAUSTED,
+    UNAVAILABLE,
+    Failure,
+    undecodable,
+)
 from tine.v1.records_pb2 import Event
 from tine.v1.store_pb2 import (
     WATCH_START_AFTER,
@@ -227,12 +234,12 @@ class Watch:
     def refused(self, failure: Failure, now: float) -> None:
         """Stats or ListEvents failed. Raises the failure when that ends the watch.
 
-        A watch that has begun outlives its server; one that has not says that there is none,
-        unless it was told to wait for one.
+        A watch that has begun outlives its server, and waits where that has too much to do; one
+        that has not says what is wrong, unless it was told to wait.
         """
         self._bus_failures = 0  # whoever comes next may have a bus
-        is_away = failure.code in (UNAVAILABLE, DEADLINE_EXCEEDED)
-        if is_away and (self.has_begun or now < self._patient_until):
+        passes = failure.code in (UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED)
+        if passes and (self.has_begun or now < self._patient_until):
             self._list_failures += 1
             self._pause_until = now + backoff_s(self._list_failures)
             return
