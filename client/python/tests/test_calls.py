@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from time import monotonic
 from typing import Any, Callable
 
@@ -320,6 +322,19 @@ def test_interceptors_of_grpc(daemon: Daemon) -> None:
         assert session_id
     names = [method.rpartition("/")[2] for method in count.methods]
     assert names == ["Health", "AppendMessage", "CreateSession"]
+
+
+@pytest.mark.parametrize("timeout", [float(sys.maxsize), inf])
+def test_a_timeout_beyond_all_clocks_is_none(peer: Callable[[str], str], timeout: float) -> None:
+    """Of many at once one receives, and the others wait for a lock."""
+    with tine.connect(peer("status"), retry=timeout) as channel, ThreadPoolExecutor(8) as pool:
+        store = StoreServiceStub(channel)
+        request = GetSessionRequest(session_id="delay:5")
+        calls = [pool.submit(store.GetSession, request, timeout=timeout) for _ in range(80)]
+        future = store.GetSession.future(request, timeout=timeout)
+        for call in calls:
+            call.result()
+        future.result()
 
 
 @pytest.mark.parametrize(

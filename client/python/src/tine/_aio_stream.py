@@ -218,7 +218,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         self._callbacks: list[Callable[[Any], None]] = []
         own = weakref.ref(self)
         self._timer: Optional[asyncio.TimerHandle] = None
-        if timeout is not None:
+        if timeout is not None and self._deadline != inf:
             self._timer = self._loop.call_later(max(timeout, 0), _expire, own)
         self.task = self._loop.create_task(driver.run())
         self.task.add_done_callback(partial(_tell, own))

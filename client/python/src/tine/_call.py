@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,7 @@ from tine.v1 import store_pb2
 BACKOFF_S_MIN, BACKOFF_S_MAX = 0.05, 2.0
 CONNECT_S_MAX = 5.0
 _TIMEOUT_MS_MAX = 2**53
+_TIMEOUT_S_MAX = min(threading.TIMEOUT_MAX, 100 * 365 * 86400.0)  # a longer one is none
 
 #: Pairs of a key and a value, as gRPC has them; a grpc.aio.Metadata too.
 Metadata = Union[grpc.aio.Metadata, Sequence[tuple[str, Union[str, bytes]]]]
@@ -83,7 +85,9 @@ def operation_id_make() -> str:
 
 
 def deadline_of(timeout: Optional[float]) -> float:
-    return inf if timeout is None else monotonic() + timeout
+    if timeout is None or not timeout < _TIMEOUT_S_MAX:
+        return inf
+    return monotonic() + timeout
 
 
 class Exchange:
@@ -138,18 +142,14 @@ class Exchange:
         self._is_repeatable = method.is_read or (bool(operation_id) and not method.is_broadcast)
         self._failures = 0
         self._stale = 0
-        self.deadline = inf
-        if timeout is not None or settings.retry_s > 0:
-            now = monotonic()
-            if timeout is not None:
-                self.deadline = now + timeout
+        self.deadline = deadline_of(timeout)
         self._retries = settings.retry_s > 0
         #: Until then a server that is not there is waited for; 0: it is looked for once.
         self.connect_until = 0.0
         if wait_for_ready:
             self.connect_until = self.deadline
         elif settings.retry_s > 0:
-            self.connect_until = min(self.deadline, now + settings.retry_s)
+            self.connect_until = min(self.deadline, deadline_of(settings.retry_s))
 
     def head(self) -> bytes:
         """The envelope of the next attempt, without the body. Raises Failure."""

@@ -25,12 +25,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import inf
-from time import monotonic
 from typing import Optional, Union
 
 from google.protobuf.message import DecodeError
 
-from tine._call import Exchange, Metadata, Settings, backoff_s, method_of
+from tine._call import Exchange, Metadata, Settings, backoff_s, deadline_of, method_of
 from tine._envelope import has_group
 from tine._status import (
     DEADLINE_EXCEEDED,
@@ -335,7 +334,7 @@ class Watch:
 def patient_until(settings: Settings, wait_for_ready: Optional[bool]) -> float:
     if wait_for_ready:
         return inf
-    return monotonic() + settings.retry_s if settings.retry_s > 0 else 0.0
+    return deadline_of(settings.retry_s) if settings.retry_s > 0 else 0.0
 
 
 def ask(
