@@ -31,7 +31,7 @@ from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
 from tine import _sp
 from tine._aio_stream import Bus
 from tine._status import RESOURCE_EXHAUSTED, Failure
-from tine._watch import Pause, Watch
+from tine._watch import Fetch, Find, Pause, Watch
 
 
 def take(watch: Any, count: int) -> list[str]:
@@ -313,3 +313,19 @@ def test_a_server_that_has_too_much_to_do_is_waited_for() -> None:
     patient = Watch(WatchEventsRequest(), bus_is_there=False, patient_until=inf)
     patient.refused(busy, 1.0)
     assert isinstance(patient.step(1.0), Pause)
+
+
+def test_the_caller_says_how_long_a_watch_may_take_to_begin() -> None:
+    """A tined may have to be started first. Later a server that does not answer is left."""
+    watch = Watch(WatchEventsRequest(), bus_is_there=False)
+    step = watch.step(1.0)
+    assert isinstance(step, Find)
+    assert step.timeout == inf
+    watch.found(StatsResponse())
+    step = watch.step(1.0)
+    assert isinstance(step, Fetch)
+    assert step.timeout == inf
+    watch.listed(ListEventsResponse(), 1.0)
+    step = watch.step(1.0)
+    assert isinstance(step, Fetch)
+    assert step.timeout < inf

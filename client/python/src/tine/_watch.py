@@ -161,7 +161,7 @@ class Watch:
         if now < self._pause_until:
             return Pause(self._pause_until)
         if not self._is_found:
-            return Find(StatsRequest(), REPLY_S_MAX)
+            return Find(StatsRequest(), inf)
         if self.has_begun and self.has_bus and not self._is_behind:
             return Listen(self._listen_until(now))
         return self._fetch(now)
@@ -183,7 +183,8 @@ class Watch:
             limit=PAGE_EVENTS_MAX,
             wait_ms=int(wait_s * 1000),
         )
-        return Fetch(request, wait_s + REPLY_S_MAX)
+        # Until it has begun it is the caller who says how long to wait.
+        return Fetch(request, wait_s + REPLY_S_MAX if self.has_begun else inf)
 
     def answered(self, step: Union[Find, Fetch], body: bytes, now: float) -> None:
         """Stats or ListEvents succeeded. Raises Failure when its reply is none."""
@@ -342,5 +343,6 @@ def ask(
 ) -> Exchange:
     """The call that Find or Fetch wants, within what is left of the watch's own time."""
     method = _STATS if isinstance(step, Find) else _LIST_EVENTS
-    timeout = max(min(step.timeout, time_left), 0.001)
+    within = max(min(step.timeout, time_left), 0.001)
+    timeout = None if within == inf else within
     return Exchange(settings, method, step.request.SerializeToString(), timeout, metadata)
