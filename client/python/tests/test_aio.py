@@ -20,6 +20,8 @@ from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
 from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
+from tine._aio_link import AioLink
+from tine._settings import settings_of
 
 UNKNOWN_SESSION = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -181,3 +183,16 @@ def test_a_channel_goes_to_another_loop(daemon: Daemon) -> None:
 def test_urls_that_are_none(url: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         tine.aio.connect(url)
+
+
+def test_a_connection_that_comes_after_close_is_given_back(daemon: Daemon) -> None:
+    """Before Python 3.12 wait_for may return what has come although it was cancelled."""
+
+    async def main() -> None:
+        link = AioLink(settings_of(daemon.url, None, 0.0, start=False))
+        link.close()
+        await link._dial()
+        assert not link.is_connected
+        await link.closed()
+
+    run(main())

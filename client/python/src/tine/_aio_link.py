@@ -277,7 +277,11 @@ class AioLink:
             wait = self._connect_after - monotonic()
             if wait > 0:
                 await asyncio.sleep(wait)
-            self._connection = await self._dial_or_start()
+            connection = await self._dial_or_start()
+            if self._is_closed:  # the cancellation came too late
+                connection.lose("the client is closed")
+            else:
+                self._connection = connection
         except ConnectError as error:
             self._connect_failed(str(error))
         except Exception as error:  # whatever it is: those who wait must hear of it
