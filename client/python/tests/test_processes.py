@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
 from tests.conftest import BUILD, WAIT_S, Daemon, aio_store, create_session, user_says
+from tine import _start
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -130,8 +135,14 @@ def places(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def stop_all(directory: Path) -> None:
     lock = directory / "tine.sock.lock"
     pid = int(lock.read_text().split()[0])
-    os.kill(pid, signal.SIGTERM)
-    os.waitpid(pid, 0)
+    ended = os.pidfd_open(pid)
+    try:
+        os.kill(pid, signal.SIGTERM)
+        select.select([ended], [], [], WAIT_S)
+    finally:
+        os.close(ended)
+    with suppress(ChildProcessError):  # it may be another's
+        os.waitpid(pid, 0)
 
 
 def test_start(places: Path) -> None:
@@ -170,7 +181,7 @@ with tine.connect("ipc://{places}/tine.sock", start=True) as channel:
     told = {process.communicate()[0] for process in started}
     assert len(told) == 1
     assert told.pop().strip().isdigit()
-    os.kill(int((places / "tine.sock.lock").read_text().split()[0]), signal.SIGTERM)
+    stop_all(places)
 
 
 def test_why_none_is_started(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,3 +218,72 @@ def test_a_log_that_cannot_be_written(places: Path) -> None:
             assert "tined.log" in (caught.value.details() or "")
 
     asyncio.run(asyncio.wait_for(main(), WAIT_S))
+
+
+@pytest.fixture
+def held(places: Path) -> Iterator[Path]:
+    """Somebody has the lock of those who start a tined, and does not let go."""
+    (places / "state/tine").mkdir(parents=True)
+    with open(places / "state/tine/start.lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield places
+
+
+def test_a_deadline_holds_while_another_starts_one(held: Path) -> None:
+    url = f"ipc://{held}/tine.sock"
+    with tine.connect(url, start=True) as channel:
+        store = StoreServiceStub(channel)
+        for call in (store.Health, lambda *a, **k: store.Health.future(*a, **k).result()):
+            with pytest.raises(grpc.RpcError) as caught:
+                call(HealthRequest(), timeout=0.1)
+            assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+    async def main() -> None:
+        async with aio_store(url, start=True) as aio:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await aio.Health(HealthRequest(), timeout=0.1)
+            assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+
+    asyncio.run(main())  # which waits for the loop's threads
+
+
+def test_a_client_is_closed_while_it_waits_for_another_to_start_one(held: Path) -> None:
+    channel = tine.connect(f"ipc://{held}/tine.sock", start=True)
+    codes: list[grpc.StatusCode] = []
+
+    def call() -> None:
+        try:
+            StoreServiceStub(channel).Health(HealthRequest())
+        except grpc.RpcError as error:
+            codes.append(error.code())
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    channel.close()
+    calling.join()
+    assert codes == [grpc.StatusCode.CANCELLED]
+
+
+def test_a_tined_whose_starter_gave_up_is_waited_for(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It becomes ready later: who comes next may find the socket in use."""
+    slow, go_on, real = places / "slow", places / "go_on", BUILD / "server/tined"
+    wait = f"while [ ! -e {go_on} ]; do sleep 0.01; done"
+    slow.write_text(f'#!/bin/sh\n{wait}\nexec {real} "$@"\n')
+    slow.chmod(0o700)
+    monkeypatch.setenv("TINED", str(slow))
+    with tine.connect(f"ipc://{places}/tine.sock", start=True) as channel:
+        store = StoreServiceStub(channel)
+        with pytest.raises(grpc.RpcError) as caught:
+            store.Health(HealthRequest(), timeout=0.1)
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        go_on.touch()
+        monkeypatch.setenv("TINED", str(real))
+        assert store.Health(HealthRequest(), timeout=WAIT_S, wait_for_ready=True).ready
+    stop_all(places)
+    for pid in _start._started:
+        with suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG)[0] == 0:  # it came too late, after the other's end
+                os.kill(pid, signal.SIGTERM)
+                os.waitpid(pid, 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections import deque
 from math import inf
 from time import monotonic
@@ -299,10 +300,14 @@ class AioLink:
         except ConnectError as error:
             if not (error.is_absent and self._settings.starts_tined):
                 raise
+        is_left = threading.Event()  # the loop's end waits for its threads
         try:
-            await self.loop.run_in_executor(None, _start.start, self._settings.address.path)
+            path = self._settings.address.path
+            await self.loop.run_in_executor(None, _start.start, path, is_left.is_set)
         except _start.StartError as error:
             raise ConnectError(str(error)) from None
+        finally:
+            is_left.set()
         return await self._dial_once()
 
     async def _dial_once(self) -> _Connection:

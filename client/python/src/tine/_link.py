@@ -289,7 +289,7 @@ class Link:
         made: Optional[socket.socket] = None
         why = "it was interrupted"
         try:
-            made = self._dial(min(deadline, monotonic() + CONNECT_S_MAX))
+            made = self._dial(deadline)
         except ConnectError as error:
             why = str(error)
         finally:
@@ -308,18 +308,21 @@ class Link:
                 self._why = why
             self._changed.notify_all()
 
-    def _dial(self, until: float) -> socket.socket:
+    def _dial(self, deadline: float) -> socket.socket:
         """Without the lock. Raises ConnectError."""
         try:
-            return self._dial_once(until)
+            return self._dial_once(min(deadline, monotonic() + CONNECT_S_MAX))
         except ConnectError as error:
             if not (error.is_absent and self._settings.starts_tined):
                 raise
         try:
-            _start.start(self._settings.address.path)
+            _start.start(
+                self._settings.address.path,
+                is_given_up=lambda: self._is_closed or monotonic() >= deadline,
+            )
         except _start.StartError as error:
             raise ConnectError(str(error)) from None
-        return self._dial_once(max(until, monotonic() + 1.0))
+        return self._dial_once(min(deadline, monotonic() + CONNECT_S_MAX))
 
     def _dial_once(self, until: float) -> socket.socket:
         try:

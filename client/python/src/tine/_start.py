@@ -14,10 +14,13 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from time import monotonic, sleep
+from typing import Callable
 
 _IDLE_EXIT = "30m"
-_READY_WITHIN_MS = 60 * 1000
-_ENDED_WITHIN_MS = 15 * 1000  # tined gives up on its clients after 6 s
+_READY_WITHIN_S = 60.0
+_ENDED_WITHIN_S = 15.0  # tined gives up on its clients after 6 s
+_LOOK_AGAIN_S = 0.02
 _TINED_EXIT_IN_USE = 3
 _LAST_WORDS_BYTES_MAX = 4096
 
@@ -28,15 +31,19 @@ class StartError(Exception):
     """tined cannot be started, and why."""
 
 
-def start(socket_path: str) -> None:
+#: Whether nobody waits any more for what is being done.
+IsGivenUp = Callable[[], bool]
+
+
+def start(socket_path: str, is_given_up: IsGivenUp) -> None:
     """Returns when one listens there. Raises StartError."""
     try:
-        _start(socket_path)
+        _start(socket_path, is_given_up)
     except OSError as error:  # of a lock, a log, a descriptor: whatever it is, there is no tined
         raise StartError(f"no tined runs, and none can be started: {error}") from None
 
 
-def _start(socket_path: str) -> None:
+def _start(socket_path: str, is_given_up: IsGivenUp) -> None:
     if not sys.platform.startswith("linux"):
         raise StartError("no tined runs, and starting it is there on Linux only")
     tined = os.environ.get("TINED") or shutil.which("tined")
@@ -49,19 +56,30 @@ def _start(socket_path: str) -> None:
         directory / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
     )
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _take(lock, is_given_up)
         _reap()
         path = os.path.abspath(socket_path)
         if _is_listening(path):
             return
-        is_in_use = _launch(tined, path, log)
+        is_in_use = _launch(tined, path, log, is_given_up)
         if is_in_use and not _is_listening(path):
-            # Who has the socket and does not answer is about to leave.
-            _wait_for_holder(path)
-            if _launch(tined, path, log) and not _is_listening(path):
+            _wait_for_holder(path, is_given_up)
+            if not _is_listening(path) and _launch(tined, path, log, is_given_up):
                 raise StartError(f"another tined has {path}, and does not answer")
     finally:
         os.close(lock)
+
+
+def _take(lock: int, is_given_up: IsGivenUp) -> None:
+    """Waits for the one who has it."""
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if is_given_up():
+                raise StartError("no tined runs, and another process is starting one") from None
+            sleep(_LOOK_AGAIN_S)
 
 
 def _state_directory() -> Path:
@@ -86,7 +104,7 @@ def _is_listening(path: str) -> bool:
             return False
 
 
-def _launch(tined: str, path: str, log: Path) -> bool:
+def _launch(tined: str, path: str, log: Path, is_given_up: IsGivenUp) -> bool:
     """Starts one and waits until it is ready. True: it ended, for another has the socket or the
     store. Raises StartError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready, open(log, "ab") as output:
@@ -108,7 +126,7 @@ def _launch(tined: str, path: str, log: Path) -> bool:
             )
         except OSError as error:
             raise StartError(f"{tined} does not start: {error}") from None
-        is_ready = _wait_ready(ready, process)
+        is_ready = _wait_ready(ready, process, is_given_up)
     if is_ready:
         # It outlives this process, and is none that subprocess shall miss.
         _started.append(process.pid)
@@ -119,14 +137,23 @@ def _launch(tined: str, path: str, log: Path) -> bool:
     raise StartError(_last_words(log, begin))
 
 
-def _wait_ready(ready: socket.socket, process: subprocess.Popen[bytes]) -> bool:
-    """False: it has ended."""
+def _wait_ready(
+    ready: socket.socket, process: subprocess.Popen[bytes], is_given_up: IsGivenUp
+) -> bool:
+    """False: it has ended. One that nobody waits for any more is left to become ready."""
     ended = os.pidfd_open(process.pid)
     try:
         wanted = select.poll()
         wanted.register(ready, select.POLLIN)
         wanted.register(ended, select.POLLIN)
-        found = wanted.poll(_READY_WITHIN_MS)
+        until = monotonic() + _READY_WITHIN_S
+        found = wanted.poll(_LOOK_AGAIN_S * 1000)
+        while not found and monotonic() < until:
+            if is_given_up():
+                _started.append(process.pid)
+                process.returncode = 0
+                raise StartError("tined was started and is not ready yet")
+            found = wanted.poll(_LOOK_AGAIN_S * 1000)
     finally:
         os.close(ended)
     if not found:
@@ -148,8 +175,9 @@ def _last_words(log: Path, begin: int) -> str:
     return f"tined was started and ended; see {log}"
 
 
-def _wait_for_holder(path: str) -> None:
-    """Waits for the end of the process that the socket's lock names."""
+def _wait_for_holder(path: str, is_given_up: IsGivenUp) -> None:
+    """Waits for the process that the socket's lock names. It does not answer: it is about to leave,
+    or was started by somebody who did not wait for it."""
     try:
         holder = os.pidfd_open(int(Path(path + ".lock").read_text().split()[0]))
     except (OSError, ValueError, IndexError):
@@ -157,7 +185,10 @@ def _wait_for_holder(path: str) -> None:
     try:
         wanted = select.poll()
         wanted.register(holder, select.POLLIN)
-        wanted.poll(_ENDED_WITHIN_MS)
+        until = monotonic() + _ENDED_WITHIN_S
+        while not wanted.poll(_LOOK_AGAIN_S * 1000) and monotonic() < until:
+            if is_given_up() or _is_listening(path):
+                return
     finally:
         os.close(holder)
 
