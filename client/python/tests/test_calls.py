@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import sys
@@ -26,6 +27,8 @@ from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
 from tests.conftest import WAIT_S, Daemon, create_session, user_says
+from tine._call import Settings
+from tine._place import Address, address_of
 
 UNKNOWN_SESSION = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -347,11 +350,10 @@ def test_urls_that_are_none(url: str) -> None:
 
 
 def test_where_the_daemon_is(monkeypatch: pytest.MonkeyPatch, directory: Any) -> None:
-    from tine._place import address_of
-
     for name in ("TINE_URL", "TINE_SOCKET", "XDG_RUNTIME_DIR"):
         monkeypatch.delenv(name, raising=False)
-    assert address_of(None).path.startswith("/tmp/tine-")
+    assert address_of(None).path == f"/tmp/tine-{os.geteuid()}/tine.sock"
+    assert address_of(None).is_in_tmp
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1")
     assert address_of(None).path == "/run/user/1/tine/tine.sock"
     monkeypatch.setenv("TINE_SOCKET", "/x/y.sock")
@@ -360,6 +362,23 @@ def test_where_the_daemon_is(monkeypatch: pytest.MonkeyPatch, directory: Any) ->
     monkeypatch.setenv("TINE_URL", "tcp://localhost:1")
     assert (address_of(None).host, address_of(None).port) == ("localhost", 1)
     assert address_of("ipc://z").events_path == "z.events"
+    assert not address_of(None).is_in_tmp
+
+
+def test_a_directory_of_others_is_not_trusted(daemon: Daemon) -> None:
+    """Nor one that has become theirs after the client was made."""
+    address = Address(url=daemon.url, path=daemon.path, is_in_tmp=True)
+    settings = Settings(address=address, token=b"", retry_s=0.0, starts_tined=False)
+    with tine.Channel(settings) as channel:
+        store = StoreServiceStub(channel)
+        store.Health(HealthRequest())
+        daemon.kill()
+        daemon.directory.chmod(0o777)
+        for call in (store.Health, lambda request: store.Health.future(request).result()):
+            with pytest.raises(grpc.RpcError) as caught:
+                call(HealthRequest())
+            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert "others can write to it" in (caught.value.details() or "")
 
 
 class _Interrupt(Exception):

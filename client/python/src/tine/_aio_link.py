@@ -18,6 +18,7 @@ from tine import _sp, _start, _status
 from tine._call import CONNECT_S_MAX, Exchange, Settings, backoff_s
 from tine._envelope import response_body
 from tine._link import ConnectError, connect_error, socket_make, target_of
+from tine._place import check_private
 from tine._sp import FrameReader, InFlight, Malformed
 from tine._status import Failure
 
@@ -332,6 +333,7 @@ class AioLink:
         address = self._settings.address
         made = socket_make(address)
         try:
+            check_private(address)
             made.setblocking(False)
             await self.loop.sock_connect(made, target_of(address))
             await self.loop.create_connection(lambda: connection, sock=made)

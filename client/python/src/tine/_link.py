@@ -19,7 +19,7 @@ from typing import Optional, Union
 
 from tine import _sp, _start, _status
 from tine._call import CONNECT_S_MAX, Exchange, Settings, backoff_s
-from tine._place import Address
+from tine._place import Address, check_private
 from tine._sp import FrameReader, InFlight, Malformed, Payload
 
 _POLL_S_MAX = 60.0
@@ -66,6 +66,7 @@ def connect_error(error: OSError) -> ConnectError:
 def dial(made: socket.socket, address: Address, until: float) -> None:
     """Connects and exchanges hellos. Raises ConnectError; the socket is the caller's to close."""
     try:
+        check_private(address)
         made.settimeout(max(until - monotonic(), 0.001))
         made.connect(target_of(address))
         made.sendall(_sp.hello(_sp.REQ))

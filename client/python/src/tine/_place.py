@@ -19,6 +19,7 @@ class Address:
     path: str  # of the Unix socket; "" with tcp
     host: str = ""
     port: int = 0
+    is_in_tmp: bool = False  # the default in /tmp, where anybody could listen in tined's place
 
     @property
     def is_tcp(self) -> bool:
@@ -34,24 +35,26 @@ class Address:
         return events if len(os.fsencode(events)) <= SOCKET_PATH_BYTES_MAX else None
 
 
-def default_url() -> str:
-    """$TINE_URL, $TINE_SOCKET, else where tined listens by itself. Raises PermissionError when
-    that is a directory in /tmp in which others could listen."""
+def _default_url() -> tuple[str, bool]:
+    """$TINE_URL, $TINE_SOCKET, else where tined listens by itself; whether that is in /tmp."""
     url = os.environ.get("TINE_URL")
     if url:
-        return url
+        return url, False
     socket = os.environ.get("TINE_SOCKET")
     if socket:
-        return socket if "://" in socket or socket.startswith("embedded:") else _IPC + socket
+        is_url = "://" in socket or socket.startswith("embedded:")
+        return socket if is_url else _IPC + socket, False
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime.startswith("/"):
-        return f"{_IPC}{runtime}/tine/tine.sock"
-    directory = f"/tmp/tine-{os.geteuid()}"
-    _check_private(directory)
-    return f"{_IPC}{directory}/tine.sock"
+        return f"{_IPC}{runtime}/tine/tine.sock", False
+    return f"{_IPC}/tmp/tine-{os.geteuid()}/tine.sock", True
 
 
-def _check_private(directory: str) -> None:
+def check_private(address: Address) -> None:
+    """Before each connection. Raises PermissionError: others could listen there."""
+    if not address.is_in_tmp:
+        return
+    directory = os.path.dirname(address.path)
     try:
         found = os.lstat(directory)
     except FileNotFoundError:
@@ -65,12 +68,12 @@ def _check_private(directory: str) -> None:
 
 def address_of(url: Optional[str]) -> Address:
     """Raises ValueError: the URL is none of ours."""
-    url = url or default_url()
+    url, is_in_tmp = (url, False) if url else _default_url()
     if url.startswith(_IPC):
         path = url[len(_IPC) :]
         if not 1 <= len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
             raise ValueError("the path of a socket has 1 to 107 bytes: ipc://PATH")
-        return Address(url=url, path=path)
+        return Address(url=url, path=path, is_in_tmp=is_in_tmp)
     if url.startswith("tcp://"):
         parts = urlsplit(url)
         if not parts.hostname or not parts.port or parts.path or parts.username:
