@@ -2,10 +2,15 @@
 
 import { lstatSync } from "node:fs";
 import { dirname } from "node:path";
-import { invalidArgument, unavailable } from "./errors.js";
+import { invalidArgument } from "./errors.js";
 
 export type Address =
-  | { readonly framing: "ipc"; readonly path: string }
+  | {
+      readonly framing: "ipc";
+      readonly path: string;
+      /** The default in /tmp, where anybody could listen in tined's place. */
+      readonly isInTmp?: boolean;
+    }
   | { readonly framing: "tcp"; readonly host: string; readonly port: number };
 
 const PATH_BYTES_MAX = 107; // what an address of the kernel holds
@@ -33,21 +38,23 @@ export function eventsPathOf(path: string): string | undefined {
   return Buffer.byteLength(events) <= PATH_BYTES_MAX ? events : undefined;
 }
 
-/** Where tined listens by itself: the command line looks there, too. */
-export function defaultUrl(): string {
-  const { TINE_SOCKET: socket, XDG_RUNTIME_DIR: runtime } = process.env;
-  if (socket) return socket.includes("://") ? socket : `ipc://${socket}`;
-  if (runtime?.startsWith("/")) return `ipc://${runtime}/tine/tine.sock`;
-  const path = `/tmp/tine-${process.geteuid?.()}/tine.sock`;
-  checkPrivate(dirname(path));
-  return `ipc://${path}`;
+/** Where the command line looks without an option, and whether that is in /tmp. */
+export function defaultPlace(): { url: string; isInTmp: boolean } {
+  const { TINE_URL: url, TINE_SOCKET: socket, XDG_RUNTIME_DIR: runtime } = process.env;
+  const named = (name: string) => ({ url: name, isInTmp: false });
+  if (url) return named(url);
+  if (socket) return named(/:\/\/|^embedded:/.test(socket) ? socket : `ipc://${socket}`);
+  if (runtime?.startsWith("/")) return named(`ipc://${runtime}/tine/tine.sock`);
+  return { url: `ipc:///tmp/tine-${process.geteuid?.()}/tine.sock`, isInTmp: true };
 }
 
-// In /tmp anybody could listen where tined would, and be told everything.
-function checkPrivate(directory: string): void {
+/** Asked before each connection: why not to connect, for others could listen there. */
+export function distrustOf(address: Address): string | undefined {
+  if (address.framing !== "ipc" || !address.isInTmp) return undefined;
+  const directory = dirname(address.path);
   const found = lstatSync(directory, { throwIfNoEntry: false });
-  if (!found) return;
+  if (!found) return undefined;
   const isOurs = found.uid === process.geteuid?.() || found.uid === 0;
-  if (found.isDirectory() && isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return;
-  throw unavailable(`${directory} belongs to others, or others can write to it; name a URL`);
+  if (found.isDirectory() && isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return undefined;
+  return `${directory} belongs to others, or others can write to it; name a URL`;
 }

@@ -5,7 +5,7 @@
 // the reply is there or the connection ends, for the server counts it. The link holds the process
 // while a call waits, and only then.
 
-import type { Address } from "./address.js";
+import { type Address, distrustOf } from "./address.js";
 import { backoffMs, now } from "./backoff.js";
 import { Connection, type Listener } from "./dial.js";
 import { unavailable } from "./errors.js";
@@ -230,6 +230,12 @@ export class Link {
   }
 
   #connect(): void {
+    const distrust = distrustOf(this.#options.address);
+    if (distrust) {
+      this.#fail(distrust);
+      this.#connectWhenDue();
+      return;
+    }
     this.#hasReplied = false;
     this.#isHeld = true;
     const listener: Listener = {

@@ -24,7 +24,7 @@ import {
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { abortIgnore, abortListen } from "./abort.js";
-import { type Address, addressOf, defaultUrl, eventsPathOf } from "./address.js";
+import { type Address, addressOf, defaultPlace, eventsPathOf } from "./address.js";
 import { Calls, TIMER_MS_MAX } from "./call.js";
 import {
   canceled,
@@ -70,11 +70,12 @@ export interface TineTransport extends Transport {
 
 /**
  * Makes a transport for `createClient(StoreService, transport)`. The URL is `ipc://PATH` or
- * `tcp://HOST:PORT`; without one it is where tined listens by itself. Nothing is connected yet. Many
- * calls may be in flight at once, 64 of them at the server; the others wait their turn.
+ * `tcp://HOST:PORT`; without one it is `$TINE_URL`, `$TINE_SOCKET`, or where tined listens by itself.
+ * Nothing is connected yet. Many calls may be in flight at once, 64 of them at the server; the others
+ * wait their turn.
  */
 export function createTransport(url?: string, options: TransportOptions = {}): TineTransport {
-  return new Channel(url || defaultUrl(), options);
+  return new Channel(url ? { url, isInTmp: false } : defaultPlace(), options);
 }
 
 class Channel implements TineTransport {
@@ -85,10 +86,11 @@ class Channel implements TineTransport {
   readonly #watches = new Set<AbortController>();
   #isClosed = false;
 
-  constructor(url: string, options: TransportOptions) {
-    this.url = url;
+  constructor(place: { url: string; isInTmp: boolean }, options: TransportOptions) {
+    this.url = place.url;
     this.#options = options;
-    this.#address = addressOf(url);
+    const address = addressOf(place.url);
+    this.#address = address.framing === "ipc" ? { ...address, isInTmp: place.isInTmp } : address;
     this.#calls = new Calls(new Link(this.#linkOptions()));
   }
 

@@ -1,12 +1,14 @@
 // Calls to a real tined.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Code, createClient, type Interceptor } from "@connectrpc/connect";
 import { createTransport, reason } from "@tine-store/client";
 import { StoreService } from "@tine-store/client/v1";
+import { Calls } from "../src/call.js";
+import { Link } from "../src/link.js";
 import {
   appendOf,
   createSession,
@@ -285,7 +287,10 @@ for (const url of [
 test("without a URL it is where tined listens by itself", () => {
   const before = { ...process.env };
   try {
+    process.env["TINE_URL"] = "ipc:///run/u.sock";
     process.env["TINE_SOCKET"] = "/run/t.sock";
+    assert.equal(createTransport().url, "ipc:///run/u.sock");
+    delete process.env["TINE_URL"];
     assert.equal(createTransport().url, "ipc:///run/t.sock");
     process.env["TINE_SOCKET"] = "tcp://127.0.0.1:7";
     assert.equal(createTransport().url, "tcp://127.0.0.1:7");
@@ -297,6 +302,30 @@ test("without a URL it is where tined listens by itself", () => {
   } finally {
     process.env = before;
   }
+});
+
+test("a directory that others can write to is not trusted, whenever that began", async (context) => {
+  const place = await Daemon.start("--ephemeral");
+  context.after(() => place.stop());
+  const link = new Link({ address: { framing: "ipc", path: place.socket, isInTmp: true } });
+  const calls = new Calls(link);
+  const health = () =>
+    calls.call({
+      method: "/tine.v1.StoreService/Health",
+      body: new Uint8Array(0),
+      operationId: "",
+      traceparent: "",
+      token: "",
+      timeoutMs: undefined,
+      signal: undefined,
+      isRepeatable: true,
+      retryMs: 0,
+    });
+  await health();
+  link.disconnect("it is to be made again");
+  chmodSync(place.directory, 0o777);
+  assert.match((await failureOf(health())).rawMessage, /others can write to it/);
+  calls.close();
 });
 
 test("nobody listens: UNAVAILABLE, at once, and in words", async () => {

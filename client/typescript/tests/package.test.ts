@@ -30,6 +30,7 @@ test("every example of the README is known here", () => {
 for (const [name, expected] of Object.entries(examples)) {
   test(`the README's ${name} runs, and ends by itself`, async () => {
     const { code, output } = await runNode(`examples/readme/${name}`, [], {
+      TINE_URL: "",
       TINE_SOCKET: daemon.socket,
     });
     assert.match(output, expected);
