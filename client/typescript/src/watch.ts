@@ -16,7 +16,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { abortIgnore, abortListen } from "./abort.js";
-import { now } from "./backoff.js";
+import { backoffMs, now } from "./backoff.js";
 import { canceled, undecodable } from "./errors.js";
 import { Feed } from "./feed.js";
 import {
@@ -304,8 +304,8 @@ export class Watch {
     }
   }
 
-  // A server that does not answer is left for another connection; but where the watch has not begun
-  // it is the caller who says how long to wait.
+  // A server that does not answer is left for another connection, and one that has too much to do is
+  // waited for; but where the watch has not begun it is the caller who says how long to wait.
   async #pageAsk(waitMs: number, isFirst: boolean): Promise<Page> {
     const request = create(ListEventsRequestSchema, {
       afterSequence: this.#after,
@@ -316,15 +316,17 @@ export class Watch {
     });
     const body = toBinary(ListEventsRequestSchema, request);
     const limit = isFirst ? {} : { timeoutMs: waitMs + REPLY_MS_MAX };
-    for (;;) {
+    for (let failures = 1; ; failures++) {
       const options = { ...limit, isPatient: !isFirst, signal: this.#signal };
       try {
         return pageRead(await this.#host.call("ListEvents", body, options));
       } catch (error) {
         const code = error instanceof ConnectError ? error.code : undefined;
+        const isBusy = code === Code.ResourceExhausted;
         const isAway = code === Code.DeadlineExceeded || code === Code.Unavailable;
-        if (isFirst || !isAway || this.#signal.aborted) throw error;
-        this.#host.disconnect();
+        if (isFirst || !(isAway || isBusy) || this.#signal.aborted) throw error;
+        if (isBusy) await this.#pause(backoffMs(failures));
+        else this.#host.disconnect();
       }
     }
   }
@@ -347,13 +349,17 @@ export class Watch {
   async #pauseIfHurried(askedMs: number, begun: number): Promise<void> {
     if (now() - begun > askedMs / 2) return;
     this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, PAUSE_MS_MIN), PAUSE_MS_MAX);
-    await new Promise<void>((resolve) => {
+    await this.#pause(this.#pauseMs);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(timer);
         abortIgnore(this.#signal, end);
         resolve();
       };
-      const timer = setTimeout(end, this.#pauseMs);
+      const timer = setTimeout(end, ms);
       abortListen(this.#signal, end);
     });
   }

@@ -82,6 +82,11 @@ function requestOf(socket: Socket, payload: Uint8Array): Received {
 /** The Response of a call that succeeded, with a body without fields. */
 export const OK = Uint8Array.of(0x7a, 0);
 
+/** The Response of a call that succeeded, with a body of less than 128 bytes. */
+export function success(body: Uint8Array): Uint8Array {
+  return Uint8Array.of(0x7a, body.length, ...body);
+}
+
 /** A Response with a status. */
 export function failure(code: number, reason: string): Uint8Array {
   const text = Buffer.from(reason);

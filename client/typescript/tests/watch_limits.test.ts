@@ -5,7 +5,15 @@ import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { EventSchema, WatchEventsRequestSchema, WatchStart } from "@tine-store/client/v1";
+import { Code, createClient } from "@connectrpc/connect";
+import { createTransport } from "@tine-store/client";
+import {
+  EventSchema,
+  ListEventsResponseSchema,
+  StoreService,
+  WatchEventsRequestSchema,
+  WatchStart,
+} from "@tine-store/client/v1";
 import { addressOf } from "../src/address.js";
 import { Calls } from "../src/call.js";
 import { helloOf, PUB, prefixBytes, prefixWrite } from "../src/frame.js";
@@ -13,6 +21,7 @@ import { Link } from "../src/link.js";
 import { headRead, Watch, type WatchLimits } from "../src/watch.js";
 import { appendOf, createSession, Daemon, type Tine, temporary } from "./daemon.js";
 import { settled } from "./leaks.js";
+import { FakeServer, failure, OK, success } from "./server.js";
 
 let daemon: Daemon;
 let tine: Tine;
@@ -162,4 +171,23 @@ test("a watch that nobody asks hangs up, and goes on where it was", async () => 
   assert.deepEqual(types, ["step-1", "step-2", "step-3"]);
   watch.end();
   await bus.stop();
+});
+
+test("a server that has too much to do is waited for", async () => {
+  let listings = 0;
+  const event = create(EventSchema, { type: "told", sequence: 1n, instanceId });
+  const pages = [{ instanceId }, undefined, undefined, { instanceId, events: [event] }];
+  const server = await FakeServer.start(({ method, reply }) => {
+    if (!method.endsWith("/ListEvents")) return reply(OK);
+    const page = pages[listings++];
+    const isBusy = page === undefined;
+    if (isBusy) return reply(failure(Code.ResourceExhausted, "QUEUE_FULL"));
+    reply(success(toBinary(ListEventsResponseSchema, create(ListEventsResponseSchema, page))));
+  });
+  const transport = createTransport(server.url);
+  const events = createClient(StoreService, transport).watchEvents({})[Symbol.asyncIterator]();
+  assert.equal((await events.next()).value?.event?.type, "told");
+  assert.equal(listings, pages.length);
+  transport.close();
+  await server.stop();
 });
