@@ -223,6 +223,7 @@ class Channel implements TineTransport {
         end();
       }
     })();
+    leftWatches.register(message, stop);
     return {
       stream: true,
       service: method.parent,
@@ -289,6 +290,12 @@ class Channel implements TineTransport {
     return { address, start: () => startTined(address.path) };
   }
 }
+
+// A stream that was left by a plain `break` is not told of it; when it is collected nobody can ask
+// for its events any more.
+const leftWatches = new FinalizationRegistry((stop: AbortController) => {
+  stop.abort(canceled(undefined));
+});
 
 function limitsOf(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
   return { ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(signal ? { signal } : {}) };

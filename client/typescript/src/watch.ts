@@ -111,6 +111,7 @@ export class Watch {
   #failures = 0; // of subscriptions, in a row
   #subscribeAfter = 0;
   #connections = 0; // that there had been
+  #unasked: NodeJS.Timeout | undefined; // nobody waits for an event
 
   constructor(host: WatchHost, request: WatchEventsRequest, signal: AbortSignal, limits = LIMITS) {
     this.#limits = limits;
@@ -120,7 +121,11 @@ export class Watch {
     this.#topic = request.sessionId === "" ? "" : `session/${request.sessionId}/`;
     this.#after = request.afterSequence;
     this.#instanceId = request.instanceId;
-    signal.addEventListener("abort", () => this.#feed?.close(), { once: true });
+    const onAbort = () => {
+      clearTimeout(this.#unasked);
+      this.#feed?.close();
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
   }
 
   /**
@@ -135,6 +140,7 @@ export class Watch {
       if (!isAfter) await this.#findStart();
       try {
         await this.#pageFetch(/* isFirst= */ true);
+        this.#unaskedSet();
         return;
       } catch (error) {
         const isGone = error instanceof ConnectError && error.code === Code.OutOfRange;
@@ -155,14 +161,19 @@ export class Watch {
   async *events(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for (;;) {
+        clearTimeout(this.#unasked);
         const event = await this.#next();
-        const unasked = setTimeout(() => this.#letGo(), this.#limits.unaskedMs).unref();
+        this.#unaskedSet();
         yield event;
-        clearTimeout(unasked);
       }
     } finally {
+      clearTimeout(this.#unasked);
       this.#letGo();
     }
+  }
+
+  #unaskedSet(): void {
+    this.#unasked = setTimeout(() => this.#letGo(), this.#limits.unaskedMs).unref();
   }
 
   async #next(): Promise<Uint8Array> {

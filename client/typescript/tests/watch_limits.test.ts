@@ -1,9 +1,12 @@
 // A watch whose bus falls silent, and one that nobody asks.
 
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
 import { createTransport } from "@tine-store/client";
@@ -190,4 +193,33 @@ test("a server that has too much to do is waited for", async () => {
   assert.equal(listings, pages.length);
   transport.close();
   await server.stop();
+});
+
+test("a watch that began and was never asked hangs up, too", async () => {
+  const bus = new FakeBus();
+  await bus.listen();
+  const before = await settled();
+  const watch = await watchOn(bus.path, { silenceMs: 60_000, unaskedMs: 50 });
+  while ((await settled()).sockets > before.sockets) await new Promise(setImmediate);
+  await tine.publishEvent({ sessionId, type: "unseen" });
+  const event = (await watch.events.next()).value;
+  assert.ok(event);
+  assert.equal(headRead(event).type, "unseen");
+  watch.end();
+  await bus.stop();
+});
+
+test("a watch that was left by a plain break ends when it is collected", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const { signal } = new AbortController();
+  const own = daemon.client();
+  await own.publishEvent({ sessionId, type: "kept" });
+  const before = await settled();
+  for await (const { event } of own.watchEvents({ start: WatchStart.OLDEST }, { signal })) {
+    assert.ok(event);
+    break;
+  }
+  while ((await settled()).sockets > before.sockets) collect();
+  assert.equal(getEventListeners(signal, "abort").length, 0);
 });
