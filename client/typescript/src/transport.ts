@@ -44,6 +44,7 @@ const SERVICE = "/tine.v1.StoreService/";
 // It stores nothing, so its operation id is not remembered: again is twice.
 const BROADCAST = `${SERVICE}BroadcastEvent`;
 const WATCH = `${SERVICE}WatchEvents`;
+const OPERATION_ID = "tine-operation-id";
 
 export interface TransportOptions {
   /** What the daemon's token file says; asked for over tcp. */
@@ -70,9 +71,9 @@ export interface TineTransport extends Transport {
 
 /**
  * Makes a transport for `createClient(StoreService, transport)`. The URL is `ipc://PATH` or
- * `tcp://HOST:PORT`; without one it is `$TINE_URL`, `$TINE_SOCKET`, or where tined listens by itself.
- * Nothing is connected yet. Many calls may be in flight at once, 64 of them at the server; the others
- * wait their turn.
+ * `tcp://HOST:PORT`; without one it is `$TINE_URL`, `$TINE_SOCKET`, or where tined listens by
+ * itself. Nothing is connected yet. Many calls may be in flight at once, 64 of them at the server;
+ * the others wait their turn.
  */
 export function createTransport(url?: string, options: TransportOptions = {}): TineTransport {
   return new Channel(url ? { url, isInTmp: false } : defaultPlace(), options);
@@ -109,10 +110,15 @@ class Channel implements TineTransport {
     contextValues?: ContextValues,
   ): Promise<UnaryResponse<I, O>> {
     const timeout = this.#timeoutOf(timeoutMs);
-    const headers = header && new Headers(header);
+    let headers = header && new Headers(header);
     const message = create(method.input, input);
     const { interceptors } = this.#options;
     if (!interceptors?.length) return this.#call(method, message, headers, timeout, signal);
+    // Here, for an interceptor may send a call again: then it is the same one.
+    if (!isRead(method) && !headers?.has(OPERATION_ID)) {
+      headers ??= new Headers();
+      headers.set(OPERATION_ID, randomUUID());
+    }
     return runUnaryCall<I, O>({
       interceptors,
       ...limitsOf(timeout, signal),
@@ -175,8 +181,7 @@ class Channel implements TineTransport {
     signal: AbortSignal | undefined,
   ): Promise<UnaryResponse<I, O>> {
     const path = pathOf(method);
-    const isRead = method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-    const operationId = header?.get("tine-operation-id") ?? (isRead ? "" : randomUUID());
+    const operationId = header?.get(OPERATION_ID) ?? (isRead(method) ? "" : randomUUID());
     const bytes = await this.#calls.call({
       method: path,
       body: encode(method.input, message),
@@ -186,7 +191,7 @@ class Channel implements TineTransport {
       sync: header?.get("tine-sync") === "1",
       timeoutMs,
       signal,
-      isRepeatable: isRead || (operationId !== "" && path !== BROADCAST),
+      isRepeatable: isRead(method) || (operationId !== "" && path !== BROADCAST),
       retryMs: this.#options.retryMs ?? 0,
     });
     return new UnaryReply(method, decode(method.output, bytes));
@@ -327,6 +332,10 @@ class UnaryReply<I extends DescMessage, O extends DescMessage> implements UnaryR
     this.#trailer ??= new Headers();
     return this.#trailer;
   }
+}
+
+function isRead(method: DescMethod): boolean {
+  return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
 }
 
 const paths = new WeakMap<DescMethod, string>();

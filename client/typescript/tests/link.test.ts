@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { Code, createClient } from "@connectrpc/connect";
+import { Code, createClient, type Interceptor } from "@connectrpc/connect";
 import { createTransport, reason, type TransportOptions } from "@tine-store/client";
 import { StoreService } from "@tine-store/client/v1";
 import { failureOf, Peer, temporary } from "./daemon.js";
@@ -157,4 +157,24 @@ test("a call that finds its connection gone stale takes a new one", async (conte
   symlinkSync(fresh.socket, socket);
   await tine.renameSession({}, { headers: { "tine-operation-id": "" } });
   transport.close();
+});
+
+test("a call that an interceptor sends again is the same one", async (context) => {
+  const again: Interceptor = (next) => async (request) => {
+    try {
+      return await next(request);
+    } catch {
+      return await next(request);
+    }
+  };
+  const onRequest = (request: Received, index: number) =>
+    request.reply(index % 2 === 0 ? failure(Code.Unavailable, "UNAVAILABLE") : OK);
+  const { server, tine } = await serve(context, onRequest, { interceptors: [again] });
+  const headers = { "tine-operation-id": "mine" };
+  await tine.renameSession({});
+  await tine.renameSession({}, { headers });
+  await tine.renameSession({}, { headers: { "tine-operation-id": "" } });
+  const ids = server.received.map(({ operationId }) => operationId);
+  assert.match(ids[0] ?? "", /^.{36}$/);
+  assert.deepEqual(ids, [ids[0], ids[0], "mine", "mine", "", ""]);
 });
