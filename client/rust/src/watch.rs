@@ -303,12 +303,12 @@ impl WatchState {
             }
             return;
         }
-        if is_kept {
-            self.after = event.sequence;
-        }
         if is_mine && event.r#type.starts_with(&self.type_prefix) {
-            self.page_end = self.after;
+            // The position moves when it is given out: the watch may end before that.
+            self.page_end = event.sequence;
             self.page.push_back(event);
+        } else if is_kept {
+            self.after = event.sequence;
         }
     }
 
@@ -423,5 +423,61 @@ impl WatchState {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(next_after_sequence: u64) -> ListEventsResponse {
+        ListEventsResponse {
+            instance_id: "store".into(),
+            next_after_sequence,
+            newest_sequence: next_after_sequence,
+            ..Default::default()
+        }
+    }
+
+    fn message(topic: &str, sequence: u64) -> Vec<u8> {
+        let event = Event {
+            sequence,
+            instance_id: "store".into(),
+            r#type: topic.into(),
+            ..Default::default()
+        };
+        let encoded = prost::Message::encode_to_vec(&event);
+        [topic.as_bytes(), &[0], &encoded].concat()
+    }
+
+    /// A watch that has begun behind 5, and listens.
+    fn listening(now: Instant) -> WatchState {
+        let mut state = WatchState::new(WatchEventsRequest::default(), true);
+        assert!(matches!(state.next(now, None), Step::Subscribe));
+        state.subscribed(true, now);
+        assert!(matches!(state.next(now, None), Step::Receive(_)));
+        state.message(&message("heartbeat", 5), now);
+        assert!(matches!(state.next(now, None), Step::Stats));
+        state.stats(Ok(StatsResponse::default())).unwrap();
+        assert!(matches!(state.next(now, None), Step::List(..)));
+        state.listed(Ok(page(5)), now).unwrap();
+        assert!(matches!(state.next(now, None), Step::Begun));
+        assert!(matches!(state.next(now, None), Step::Receive(_)));
+        state
+    }
+
+    #[test]
+    fn the_position_is_that_of_the_last_event_given_out() {
+        let now = Instant::now();
+        let mut state = listening(now);
+        for (sequence, position) in [(6, 6), (0, 6), (7, 7)] {
+            let before = state.position().0;
+            state.message(&message("global/x", sequence), now);
+            assert_eq!(state.position(), (before, "store"));
+            assert!(
+                matches!(state.next(now, None), Step::Give(event) if event.sequence == sequence)
+            );
+            assert_eq!(state.position(), (position, "store"));
+        }
     }
 }
