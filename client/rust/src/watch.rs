@@ -47,8 +47,8 @@ pub(crate) enum Step {
     Receive(Instant),
     /// Ask for Stats, then say [`WatchState::stats`].
     Stats,
-    /// Ask for a page with this timeout, then say [`WatchState::listed`].
-    List(ListEventsRequest, Duration),
+    /// Ask for a page, with this timeout if there is one, then say [`WatchState::listed`].
+    List(ListEventsRequest, Option<Duration>),
     /// Wait until then.
     Sleep(Instant),
 }
@@ -208,7 +208,9 @@ impl WatchState {
             wait_ms: wait.as_millis() as u32,
             page_bytes: 0,
         };
-        Step::List(request, wait + REPLY_MAX)
+        // Until it has begun it is the caller who says how long to wait.
+        let has_begun = self.phase != Phase::FirstPage;
+        Step::List(request, has_begun.then_some(wait + REPLY_MAX))
     }
 
     pub fn subscribed(&mut self, is_subscribed: bool, now: Instant) {
@@ -459,7 +461,7 @@ mod tests {
         state.message(&message("heartbeat", 5), now);
         assert!(matches!(state.next(now, None), Step::Stats));
         state.stats(Ok(StatsResponse::default())).unwrap();
-        assert!(matches!(state.next(now, None), Step::List(..)));
+        assert!(matches!(state.next(now, None), Step::List(_, None)));
         state.listed(Ok(page(5)), now).unwrap();
         assert!(matches!(state.next(now, None), Step::Begun));
         assert!(matches!(state.next(now, None), Step::Receive(_)));
@@ -479,5 +481,13 @@ mod tests {
             );
             assert_eq!(state.position(), (position, "store"));
         }
+    }
+
+    #[test]
+    fn the_caller_says_how_long_a_watch_may_take_to_begin() {
+        let now = Instant::now();
+        let mut state = listening(now); // its first page has no time of its own
+        state.bus_broke(now);
+        assert!(matches!(state.next(now, None), Step::List(_, Some(_))));
     }
 }

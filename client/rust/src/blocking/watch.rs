@@ -115,7 +115,7 @@ impl Watch {
                     .map_err(|error| self.whose(error))?;
             }
             Step::List(list, timeout) => {
-                let request = self.request(list, Some(timeout));
+                let request = self.request(list, timeout);
                 let result = self.channel.call(&methods::LIST_EVENTS, request);
                 let result = self.state.listed(result, Instant::now());
                 result.map_err(|error| self.whose(error))?;

@@ -172,7 +172,8 @@ impl Watcher {
                 self.state.stats(result)?;
             }
             Step::List(list, timeout) => {
-                let request = Request::new(list).timeout(timeout);
+                let mut request = Request::new(list);
+                request.call.timeout = timeout;
                 let result = self.channel.call(&methods::LIST_EVENTS, request).await;
                 self.state.listed(result, Instant::now())?;
             }
