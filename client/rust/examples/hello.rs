@@ -4,7 +4,7 @@ use tine_client::v1::{self, StoreServiceClient};
 use tine_client::{Channel, Error, Options};
 
 fn main() -> Result<(), Error> {
-    // $TINE_SOCKET, else where tined listens by itself; one is started if none runs.
+    // $TINE_URL, $TINE_SOCKET, else where tined listens by itself; one is started if none runs.
     let channel = Channel::open(Options::new().start(true))?;
     let client = StoreServiceClient::new(channel);
 

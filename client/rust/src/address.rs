@@ -46,6 +46,16 @@ impl Address {
         (bus.len() <= SOCKET_PATH_BYTES_MAX).then(|| bus.into())
     }
 
+    /// Asked before each connection: why not to trust whoever listens there.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Ipc(path) if path.parent() == Some(&directory_in_tmp()) => {
+                check_private(&directory_in_tmp())
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub fn name(&self) -> String {
         match self {
             Self::Ipc(path) => path.display().to_string(),
@@ -58,40 +68,56 @@ fn refused(message: impl Into<String>) -> Error {
     Error::plain(Code::InvalidArgument, message)
 }
 
-/// Where `tined` listens by itself, and `$TINE_SOCKET` if that is set.
+/// Where the command line looks without an option: `$TINE_URL`, `$TINE_SOCKET` (a path or a URL), and
+/// where `tined` listens by itself.
 pub(crate) fn default_address() -> Result<Address, Error> {
-    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    if let Some(path) = variable("TINE_SOCKET") {
-        return Address::parse(&format!("ipc://{path}"));
+    default_of(|name| std::env::var(name).ok())
+}
+
+fn default_of(variable: impl Fn(&str) -> Option<String>) -> Result<Address, Error> {
+    let variable = |name| variable(name).filter(|value| !value.is_empty());
+    if let Some(url) = variable("TINE_URL") {
+        return Address::parse(&url);
+    }
+    if let Some(socket) = variable("TINE_SOCKET") {
+        let is_url = socket.contains("://") || socket.starts_with("embedded:");
+        let url = if is_url {
+            socket
+        } else {
+            format!("ipc://{socket}")
+        };
+        return Address::parse(&url);
     }
     if let Some(runtime) = variable("XDG_RUNTIME_DIR").filter(|path| path.starts_with('/')) {
         return Address::parse(&format!("ipc://{runtime}/tine/tine.sock"));
     }
-    let user = rustix::process::geteuid().as_raw();
-    let directory = PathBuf::from(format!("/tmp/tine-{user}"));
-    check_private(&directory, user)?;
-    Ok(Address::Ipc(directory.join("tine.sock")))
+    Ok(Address::Ipc(directory_in_tmp().join("tine.sock")))
+}
+
+fn directory_in_tmp() -> PathBuf {
+    format!("/tmp/tine-{}", rustix::process::geteuid().as_raw()).into()
 }
 
 /// In /tmp anybody could listen where tined would, and be told everything.
-fn check_private(directory: &Path, user: u32) -> Result<(), Error> {
+fn check_private(directory: &Path) -> Result<(), String> {
     let Ok(found) = directory.symlink_metadata() else {
         return Ok(());
     };
+    let user = rustix::process::geteuid().as_raw();
     let is_ours = found.uid() == user || found.uid() == 0;
     if found.is_dir() && is_ours && found.mode() & 0o022 == 0 {
         return Ok(());
     }
     let directory = directory.display();
-    Err(Error::plain(
-        Code::Unavailable,
-        format!("{directory} belongs to others, or others can write to it; set TINE_SOCKET"),
+    Err(format!(
+        "{directory} belongs to others, or others can write to it; name a URL"
     ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link;
 
     #[test]
     fn urls_name_a_socket_or_a_port() {
@@ -132,5 +158,57 @@ mod tests {
         assert_eq!(bus("ipc:///a/tine"), Some("/a/tine.events".into()));
         assert_eq!(bus("tcp://localhost:1"), None);
         assert_eq!(bus(&format!("ipc:///{}", "a".repeat(103))), None);
+    }
+
+    #[test]
+    fn without_a_url_it_is_where_the_command_line_looks() {
+        let place = |said: &[(&str, &str)]| {
+            default_of(|name| {
+                let found = said.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let ipc = |path: &str| Ok(Address::Ipc(path.into()));
+        let tcp = || Ok(Address::Tcp("127.0.0.1:7461".into()));
+        let in_tmp = directory_in_tmp().join("tine.sock");
+        assert_eq!(place(&[]), Ok(Address::Ipc(in_tmp)));
+        let runtime = ("XDG_RUNTIME_DIR", "/run/user/7");
+        assert_eq!(place(&[runtime]), ipc("/run/user/7/tine/tine.sock"));
+        assert_eq!(
+            place(&[("TINE_SOCKET", "/own.sock"), runtime]),
+            ipc("/own.sock")
+        );
+        assert_eq!(
+            place(&[("TINE_SOCKET", "ipc:///own.sock")]),
+            ipc("/own.sock")
+        );
+        assert_eq!(place(&[("TINE_SOCKET", "tcp://127.0.0.1:7461")]), tcp());
+        assert!(place(&[("TINE_SOCKET", "embedded:x")]).is_err());
+        let both = [
+            ("TINE_URL", "tcp://127.0.0.1:7461"),
+            ("TINE_SOCKET", "/own.sock"),
+        ];
+        assert_eq!(place(&both), tcp());
+        assert_eq!(
+            place(&[("TINE_URL", ""), runtime]),
+            ipc("/run/user/7/tine/tine.sock")
+        );
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_not_trusted() {
+        use std::os::unix::fs::DirBuilderExt;
+        let directory = std::env::temp_dir().join(format!("tine-rs-own-{}", link::random_u32()));
+        assert_eq!(check_private(&directory), Ok(()), "tined will make it");
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
+            .unwrap();
+        assert_eq!(check_private(&directory), Ok(()));
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(&directory, all).unwrap();
+        assert!(check_private(&directory).is_err());
+        std::fs::remove_dir(&directory).unwrap();
+        assert!(check_private(Path::new("/dev/null")).is_err());
     }
 }

@@ -19,7 +19,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The daemon of this user: `$TINE_SOCKET`, else where `tined` listens by itself.
+    /// The daemon of this user: `$TINE_URL`, `$TINE_SOCKET`, else where `tined` listens by itself.
     pub fn new() -> Self {
         Self::default()
     }

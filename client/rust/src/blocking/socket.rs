@@ -50,6 +50,7 @@ impl Wait<'_> {
 impl Socket {
     /// Connects and exchanges hellos. The error says why not, for people.
     pub fn dial(address: &Address, wait: &Wait<'_>) -> Result<Self, String> {
+        address.check()?;
         let socket = match address {
             Address::Ipc(path) => Self::Unix(connect_unix(path, wait).map_err(|e| why(&e))?),
             Address::Tcp(place) => Self::Tcp(connect_tcp(place, wait).map_err(|e| why(&e))?),

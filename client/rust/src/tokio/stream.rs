@@ -25,6 +25,7 @@ pub(crate) enum Stream {
 impl Stream {
     /// Connects and exchanges hellos. The error says why not, for people.
     pub async fn dial(address: &Address) -> Result<Self, String> {
+        address.check()?;
         let mut stream = Self::connect(address).await.map_err(|error| why(&error))?;
         stream
             .send(&sp::hello(Protocol::Req))

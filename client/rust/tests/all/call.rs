@@ -382,6 +382,7 @@ fn tined_is_started_once_when_asked() {
             std::process::Command::new(&program)
                 .args(["call::start_child", "--exact", "--ignored", "--nocapture"])
                 .env("TINED", build_directory().join("server/tined"))
+                .env_remove("TINE_URL")
                 .env("TINE_SOCKET", &socket)
                 .env("TINE_DATA", daemon.directory.path("started"))
                 .env("XDG_STATE_HOME", &state)
@@ -417,6 +418,7 @@ fn a_tined_that_cannot_start_says_why() {
             "--nocapture",
         ])
         .env("TINED", "/nowhere/tined")
+        .env_remove("TINE_URL")
         .env("TINE_SOCKET", directory.path("t.sock"))
         .env("XDG_STATE_HOME", directory.path("state"))
         .output()

@@ -12,6 +12,7 @@ fn run(example: &str) -> String {
     let built: PathBuf = tests.parent().unwrap().parent().unwrap().join("examples");
     let output = Command::new(built.join(example))
         .env("TINED", build_directory().join("server/tined"))
+        .env_remove("TINE_URL")
         .env("TINE_SOCKET", directory.path("tine.sock"))
         .env("TINE_DATA", directory.path("store"))
         .env("XDG_STATE_HOME", directory.path("state"))
