@@ -2,17 +2,32 @@
 //! listens, then starts one and keeps the lock until it is ready. So of twenty at once one starts
 //! it, and nineteen find it.
 
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-/// Whether somebody accepts connections there.
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::cancel::CancelToken;
+
+/// Whether somebody listens there, told without waiting: also where the backlog is full.
 pub(crate) fn is_listening(path: &Path) -> bool {
-    UnixStream::connect(path).is_ok()
+    let connect = || {
+        let address = SocketAddrUnix::new(path)?;
+        let socket = rustix::net::socket_with(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        rustix::net::connect(&socket, &address)
+    };
+    matches!(connect(), Ok(()) | Err(Errno::AGAIN))
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn start(_path: &Path, _deadline: Option<Instant>) -> Result<(), String> {
+pub(crate) fn start(_: &Path, _: Option<Instant>, _: &CancelToken) -> Result<(), String> {
     Err("no tined runs, and it is started on Linux only".into())
 }
 
@@ -39,6 +54,7 @@ mod linux {
     use super::*;
     use crate::link::random_u32;
 
+    const LOOK_AGAIN: Duration = Duration::from_millis(20);
     const READY_WITHIN: Duration = Duration::from_secs(60);
     const ENDED_WITHIN: Duration = Duration::from_secs(15); // tined gives up on its clients after 6 s
     const EXIT_IN_USE: i32 = 3;
@@ -46,13 +62,18 @@ mod linux {
     /// Those that were started here, to take leave of the dead among them.
     static STARTED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-    /// Returns when a tined is ready. The error says why there is none.
-    pub(crate) fn start(path: &Path, deadline: Option<Instant>) -> Result<(), String> {
+    /// Returns when a tined is ready. The error says why there is none. Gives up at the deadline, and
+    /// when it is to stop; a tined that it has started goes on to become ready.
+    pub(crate) fn start(
+        path: &Path,
+        deadline: Option<Instant>,
+        stop: &CancelToken,
+    ) -> Result<(), String> {
         STARTED
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .retain_mut(|child| matches!(child.try_wait(), Ok(None)));
-        let start = Start::begin(path, deadline)?;
+        let start = Start::begin(path, deadline, stop)?;
         if is_listening(path) {
             Ok(())
         } else {
@@ -60,12 +81,13 @@ mod linux {
         }
     }
 
-    struct Start {
+    struct Start<'a> {
         tined: PathBuf,
         socket: PathBuf,
         log_path: PathBuf,
         log_bytes: u64, // of the log, before
         deadline: Instant,
+        stop: &'a CancelToken,
         _lock: File,
     }
 
@@ -74,9 +96,13 @@ mod linux {
         Ended(ExitStatus),
     }
 
-    impl Start {
+    impl<'a> Start<'a> {
         /// Takes the lock; waits for the one who has it.
-        fn begin(path: &Path, deadline: Option<Instant>) -> Result<Self, String> {
+        fn begin(
+            path: &Path,
+            deadline: Option<Instant>,
+            stop: &'a CancelToken,
+        ) -> Result<Self, String> {
             let fail =
                 |error: io::Error| format!("no tined runs, and none can be started: {error}");
             let tined = find_tined().ok_or("no tined runs, and none is installed in PATH")?;
@@ -93,8 +119,20 @@ mod linux {
             let log_bytes = open_private(&log_path)
                 .and_then(|log| log.metadata())
                 .map_err(fail)?;
-            rustix::io::retry_on_intr(|| flock(&lock, FlockOperation::LockExclusive))
-                .map_err(|error| fail(error.into()))?;
+            loop {
+                match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                    Ok(()) => break,
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => {
+                        let is_late = deadline.is_some_and(|at| Instant::now() >= at);
+                        if is_late || stop.is_cancelled() {
+                            return Err("no tined runs, and another process is starting one".into());
+                        }
+                        std::thread::sleep(LOOK_AGAIN);
+                    }
+                    Err(error) => return Err(fail(error.into())),
+                }
+            }
             let limit = Instant::now() + READY_WITHIN;
             Ok(Self {
                 tined,
@@ -102,6 +140,7 @@ mod linux {
                 log_path,
                 log_bytes: log_bytes.len(),
                 deadline: deadline.map_or(limit, |deadline| deadline.min(limit)),
+                stop,
                 _lock: lock,
             })
         }
@@ -109,8 +148,10 @@ mod linux {
         fn launch(&self) -> Result<(), String> {
             let mut launched = self.launch_once()?;
             if self.is_in_use(&launched) && !is_listening(&self.socket) {
-                // Who has the socket and does not answer is about to leave.
                 self.wait_for_holder();
+                if is_listening(&self.socket) {
+                    return Ok(());
+                }
                 launched = self.launch_once()?;
             }
             match launched {
@@ -162,10 +203,13 @@ mod linux {
                         PollFd::new(ready, PollFlags::IN),
                         PollFd::new(process, PollFlags::IN),
                     ];
-                    poll_until(&mut wanted, self.deadline);
+                    self.poll_until(&mut wanted, self.deadline, || false);
                     !wanted[0].revents().is_empty()
                 }
-                None => poll_until(&mut [PollFd::new(ready, PollFlags::IN)], self.deadline),
+                None => {
+                    let mut wanted = [PollFd::new(ready, PollFlags::IN)];
+                    self.poll_until(&mut wanted, self.deadline, || false)
+                }
             };
             let ended = if is_ready {
                 None
@@ -186,8 +230,8 @@ mod linux {
             }
         }
 
-        /// Waits for the end of the process that the socket's lock names: a tined that was told to
-        /// stop, and still answers what it had accepted.
+        /// Waits for the process that the socket's lock names. It does not answer: it was told to
+        /// stop, and still sees to what it had accepted, or it was started by somebody who gave up.
         fn wait_for_holder(&self) {
             let mut lock = self.socket.clone().into_os_string();
             lock.push(".lock");
@@ -201,7 +245,29 @@ mod linux {
                 .and_then(pidfd);
             if let Some(holder) = holder {
                 let until = self.deadline.min(Instant::now() + ENDED_WITHIN);
-                poll_until(&mut [PollFd::new(&holder, PollFlags::IN)], until);
+                let mut wanted = [PollFd::new(&holder, PollFlags::IN)];
+                self.poll_until(&mut wanted, until, || is_listening(&self.socket));
+            }
+        }
+
+        /// False: the time is up, nobody waits any more, or it is done.
+        fn poll_until(
+            &self,
+            wanted: &mut [PollFd<'_>],
+            until: Instant,
+            is_done: impl Fn() -> bool,
+        ) -> bool {
+            loop {
+                let left = until.saturating_duration_since(Instant::now());
+                let step = Timespec::try_from(left.min(LOOK_AGAIN));
+                match poll(wanted, step.ok().as_ref()) {
+                    Ok(0) if left.is_zero() || self.stop.is_cancelled() || is_done() => {
+                        return false;
+                    }
+                    Ok(0) | Err(Errno::INTR) => {}
+                    Ok(_) => return true,
+                    Err(_) => return false,
+                }
             }
         }
 
@@ -264,18 +330,6 @@ mod linux {
     fn pidfd(process: u32) -> Option<rustix::fd::OwnedFd> {
         let pid = i32::try_from(process).ok().and_then(Pid::from_raw)?;
         pidfd_open(pid, PidfdFlags::empty()).ok()
-    }
-
-    /// False: the time is up.
-    fn poll_until(wanted: &mut [PollFd<'_>], until: Instant) -> bool {
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match poll(wanted, Timespec::try_from(left).ok().as_ref()) {
-                Ok(count) => return count > 0,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return false,
-            }
-        }
     }
 
     /// A session of its own, and none of this process's files: whoever reads our output to its end

@@ -200,7 +200,7 @@ impl Channel {
         };
         match (address, dial()) {
             (Address::Ipc(path), Err(_)) if options.start && !start::is_listening(path) => {
-                start::start(path, exchange.deadline)?;
+                start::start(path, exchange.deadline, &stop)?;
                 dial()
             }
             (_, dialled) => dialled,

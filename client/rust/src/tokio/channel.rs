@@ -226,7 +226,9 @@ impl Channel {
         match (address, dial().await) {
             (Address::Ipc(path), Err(_)) if options.start && !start::is_listening(path) => {
                 let path = path.clone();
-                let started = spawn_blocking(move || start::start(&path, deadline)).await;
+                let left = EndWhenLeft(CancelToken::new());
+                let stop = left.0.clone();
+                let started = spawn_blocking(move || start::start(&path, deadline, &stop)).await;
                 started.map_err(|error| error.to_string())??;
                 dial().await
             }
@@ -280,6 +282,16 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.lock().driver_wake(); // which ends then
+    }
+}
+
+/// Ends what runs on a thread when the future that waits for it is dropped: the end of a runtime waits
+/// for its threads.
+struct EndWhenLeft(CancelToken);
+
+impl Drop for EndWhenLeft {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 

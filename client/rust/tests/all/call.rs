@@ -436,3 +436,55 @@ fn start_fails_child() {
     assert_eq!(error.code, Code::Unavailable);
     assert!(error.message.contains("tined cannot be started"), "{error}");
 }
+
+#[test]
+fn a_deadline_holds_while_another_starts_a_tined() {
+    let directory = Directory::new();
+    let state = directory.path("state/tine");
+    std::fs::create_dir_all(&state).unwrap();
+    let lock = std::fs::File::create(state.join("start.lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let program = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(program)
+        .args([
+            "call::start_waits_child",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env("TINED", build_directory().join("server/tined"))
+        .env_remove("TINE_URL")
+        .env("TINE_SOCKET", directory.path("t.sock"))
+        .env("XDG_STATE_HOME", directory.path("state"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "a part of a_deadline_holds_while_another_starts_a_tined"]
+fn start_waits_child() {
+    let short = || Request::new(v1::HealthRequest {}).timeout(Duration::from_millis(50));
+    let options = || Options::new().start(true);
+    let channel = Channel::open(options()).unwrap();
+    let client = StoreServiceClient::new(channel.clone());
+    assert_eq!(
+        client.health(short()).unwrap_err().code,
+        Code::DeadlineExceeded
+    );
+    let code = std::thread::scope(|scope| {
+        let calling = scope.spawn(|| client.health(v1::HealthRequest {}).unwrap_err().code);
+        channel.close();
+        calling.join().unwrap()
+    });
+    assert_eq!(code, Code::Cancelled);
+
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let code = runtime.block_on(async {
+        let channel = tine_client::tokio::Channel::open(options()).unwrap();
+        let client = v1::tokio::StoreServiceClient::new(channel);
+        client.health(short()).await.unwrap_err().code
+    });
+    assert_eq!(code, Code::DeadlineExceeded);
+    drop(runtime); // which waits for its threads
+}
