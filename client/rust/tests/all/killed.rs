@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use tine_client::{Code, Options, Request, v1};
 
@@ -11,11 +12,22 @@ use crate::support::*;
 const WRITERS: usize = 8;
 const KILLS: usize = 5;
 
+/// Ends the writers however the test goes on: a scope waits for its threads.
+struct EndWriters<'a>(&'a AtomicBool);
+
+impl Drop for EndWriters<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Kills the daemon each time that so many more writes were acknowledged.
 fn kill_under_load(daemon: &mut Daemon, acknowledged: &AtomicUsize) {
     for _ in 0..KILLS {
         let until = acknowledged.load(Ordering::SeqCst) + 40;
+        let limit = Instant::now() + LONG;
         while acknowledged.load(Ordering::SeqCst) < until {
+            assert!(Instant::now() < limit, "nothing is acknowledged any more");
             std::thread::yield_now();
         }
         daemon.kill();
@@ -60,8 +72,9 @@ fn writers_that_retry_lose_nothing_and_write_nothing_twice() {
                 })
             })
             .collect();
+        let end = EndWriters(&is_over);
         kill_under_load(&mut daemon, &acknowledged);
-        is_over.store(true, Ordering::SeqCst);
+        drop(end);
         writers
             .into_iter()
             .flat_map(|writer| writer.join().unwrap())
@@ -110,8 +123,9 @@ fn without_retries_a_call_in_flight_fails_as_unavailable_and_is_not_sent_again()
                 })
             })
             .collect();
+        let end = EndWriters(&is_over);
         kill_under_load(&mut daemon, &acknowledged);
-        is_over.store(true, Ordering::SeqCst);
+        drop(end);
         writers
             .into_iter()
             .flat_map(|writer| writer.join().unwrap())

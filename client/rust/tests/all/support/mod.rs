@@ -32,10 +32,16 @@ pub struct Directory(PathBuf);
 impl Directory {
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tine-rs-{}-{count}", std::process::id()));
-        std::fs::create_dir(&path).expect("a new directory");
-        Self(path)
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = std::env::temp_dir().join(format!("tine-rs-{}-{count}", std::process::id()));
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Self(path),
+                // One of this id was killed, and left its own.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("{}: {error}", path.display()),
+            }
+        }
     }
 
     /// A token file, which only its owner may read.
