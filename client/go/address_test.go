@@ -2,6 +2,7 @@ package tine
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,15 +11,19 @@ import (
 	"time"
 )
 
-// freePort returns an address on this host that nobody listened on a moment ago.
+// freePort returns an address on this host that nobody has, with a port that the kernel gives to
+// nobody who does not ask for it.
 func freePort(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("there is no free port")
+	return ""
 }
 
 func TestURLs(t *testing.T) {

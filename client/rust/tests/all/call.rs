@@ -1,5 +1,7 @@
 //! Calls that block.
 
+use std::hash::{BuildHasher, RandomState};
+use std::net::TcpListener;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -364,10 +366,14 @@ fn over_tcp_there_is_a_token() {
     assert_eq!(error.code, Code::NotFound, "{error}");
 }
 
-/// One that nobody had a moment ago.
+/// One that nobody has, and that the kernel gives to nobody who does not ask for it.
 pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    let random = RandomState::new();
+    let ports = (0..u64::MAX).map(|i| 10_000 + (random.hash_one(i) % 20_000) as u16);
+    ports
+        .take(1000)
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("a free port")
 }
 
 #[test]
