@@ -81,13 +81,19 @@ export class Feed {
     return new Promise((resolve) => {
       const end = (isNews: boolean) => {
         clearTimeout(timer);
+        clearImmediate(last);
         abortIgnore(signal, onAbort);
         this.#wake = undefined;
         this.#connection.ref(false);
         resolve(isNews);
       };
       const onAbort = () => end(false);
-      const timer = setTimeout(end, ms, false);
+      // A loop that was kept busy for so long looks at its timers before its sockets: what came
+      // meanwhile is no silence.
+      let last: NodeJS.Immediate | undefined;
+      const timer = setTimeout(() => {
+        last = setImmediate(end, false);
+      }, ms);
       abortListen(signal, onAbort);
       this.#wake = end;
       this.#connection.ref(true);

@@ -124,6 +124,22 @@ test("a bus that falls silent is left, and what it did not tell is listed", asyn
   await bus.stop();
 });
 
+test("a process that was busy for longer than a bus may be silent loses no broadcast", async () => {
+  const bus = new FakeBus();
+  await bus.listen();
+  const watch = await watchOn(bus.path, { silenceMs: 200, unaskedMs: 60_000 });
+  const next = watch.events.next();
+  await new Promise(setImmediate);
+  bus.say(`session/${sessionId}/told`, "told", 0n);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+  await tine.publishEvent({ sessionId, type: "listed" });
+  const event = (await next).value;
+  assert.ok(event);
+  assert.equal(headRead(event).type, "told");
+  watch.end();
+  await bus.stop();
+});
+
 test("a bus of another store is left, and nothing of it is given out", async () => {
   const bus = new FakeBus();
   await bus.listen();
