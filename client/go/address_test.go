@@ -26,6 +26,15 @@ func freePort(t testing.TB) string {
 	return ""
 }
 
+// waitForTCP waits until a daemon that answers on its Unix socket listens on tcp, too.
+func waitForTCP(t testing.TB, address, token string) {
+	t.Helper()
+	client := dial(t, "tcp://"+address, WithToken(token), WithRetry(limit))
+	if err := health(within(t), client); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestURLs(t *testing.T) {
 	longest := strings.Repeat("p", socketPathBytesMax)
 	for url, want := range map[string]address{

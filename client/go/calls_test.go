@@ -532,6 +532,7 @@ func TestTCPAsksForAToken(t *testing.T) {
 	}
 	address := freePort(t)
 	startDaemon(t, "--listen", "tcp://"+address, "--token-file", directory+"/token")
+	waitForTCP(t, address, token)
 	client := dial(t, "tcp://"+address, WithToken(token))
 	session := createSession(t, client)
 	long := strings.Repeat("x", 3<<20)

@@ -69,6 +69,7 @@ func ways(t *testing.T, run func(t *testing.T, d *daemon, url string)) {
 	}
 	address := freePort(t)
 	d := startDaemon(t, "--listen", "tcp://"+address, "--token-file", file)
+	waitForTCP(t, address, token)
 	t.Run("bus", func(t *testing.T) { run(t, d, d.url()) })
 	t.Run("no-bus", func(t *testing.T) {
 		link := filepath.Join(scratch(t), "link.sock") // beside it there are no events

@@ -262,6 +262,8 @@ def test_over_tcp_with_a_token(directory: Any) -> None:
         daemon.wait()
         with tine.connect(url, token=secret) as channel:
             store = StoreServiceStub(channel)
+            # It listens on its Unix socket first.
+            assert store.Health(HealthRequest(), wait_for_ready=True, timeout=WAIT_S).ready
             watch = store.WatchEvents(WatchEventsRequest(), timeout=WAIT_S)
             for i in range(5):
                 store.PublishEvent(PublishEventRequest(type=f"kept{i}"))

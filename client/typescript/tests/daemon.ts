@@ -46,6 +46,8 @@ export class Daemon {
     writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
     const url = `tcp://127.0.0.1:${await freePort()}`;
     const daemon = await Daemon.start("--listen", url, "--token-file", tokenFile);
+    // It listens on its Unix socket first.
+    await daemon.client({ token, retryMs: 60_000 }, url).health({});
     return { daemon, url, token };
   }
 
