@@ -152,6 +152,9 @@ mod linux {
                 if is_listening(&self.socket) {
                     return Ok(());
                 }
+                if self.stop.is_cancelled() || Instant::now() >= self.deadline {
+                    return Err("another tined has the socket, and does not answer".into());
+                }
                 launched = self.launch_once()?;
             }
             match launched {

@@ -64,7 +64,10 @@ def _start(socket_path: str, is_given_up: IsGivenUp) -> None:
         is_in_use = _launch(tined, path, log, is_given_up)
         if is_in_use and not _is_listening(path):
             _wait_for_holder(path, is_given_up)
-            if not _is_listening(path) and _launch(tined, path, log, is_given_up):
+            if _is_listening(path):
+                return
+            is_in_use = is_given_up() or _launch(tined, path, log, is_given_up)
+            if is_in_use and not _is_listening(path):
                 raise StartError(f"another tined has {path}, and does not answer")
     finally:
         os.close(lock)
