@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use tine_client::v1::StoreServiceClient;
-use tine_client::{CancelToken, Channel, Code, Options, Request, v1};
+use tine_client::{CancelToken, Channel, Code, Method, Options, Request, v1};
 
 use crate::support::*;
 
@@ -441,6 +441,27 @@ fn start_fails_child() {
         .unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
     assert!(error.message.contains("tined cannot be started"), "{error}");
+}
+
+/// As a build of one's own would generate it.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Ask {
+    #[prost(string, tag = "1")]
+    session_id: String,
+}
+
+#[test]
+fn messages_of_ones_own_are_called_by_a_method_of_ones_own() {
+    const GET: Method<Ask, v1::GetSessionResponse> =
+        Method::new("/tine.v1.StoreService/GetSession", true);
+    let daemon = Daemon::ephemeral();
+    let client = daemon.client();
+    let session_id = create_session(&client);
+    let ask = Ask {
+        session_id: session_id.clone(),
+    };
+    let reply = client.channel().call(&GET, ask.into()).unwrap();
+    assert_eq!(reply.session.unwrap().id, session_id);
 }
 
 #[test]
