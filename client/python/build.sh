@@ -17,6 +17,7 @@ inputs() {
     python3 -VV
 }
 
+# Fails at the first step that does: what calls it asks how it went, and then `set -e` is off in here.
 build() {
     mkdir -p "$out"
     exec 8>"$out/lock"
@@ -25,18 +26,18 @@ build() {
         rm -f "$out/inputs"
         [ -x "$environment/bin/python" ] &&
             [ "$("$environment/bin/python" -VV)" = "$(python3 -VV)" ] ||
-            python3 -m venv --clear "$environment"
+            python3 -m venv --clear "$environment" || return
         "$environment/bin/pip" install --quiet --disable-pip-version-check \
-            --requirement "$here/requirements.txt"
+            --requirement "$here/requirements.txt" || return
         # From a copy, as a source distribution has it: setuptools writes beside its sources.
         rm -rf "$out/source" "$out/wheel"
         mkdir -p "$out/source"
         cp -r "$here/src" "$here/pyproject.toml" "$here/setup.py" "$here/README.md" "$out/source"
         cp -r "$root/proto" "$out/source/proto"
         "$environment/bin/pip" wheel --quiet --disable-pip-version-check --no-deps \
-            --wheel-dir "$out/wheel" "$out/source"
+            --wheel-dir "$out/wheel" "$out/source" || return
         "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps \
-            --force-reinstall "$out"/wheel/*.whl
+            --force-reinstall "$out"/wheel/*.whl || return
         inputs >"$out/inputs"
     fi
     exec 8>&-

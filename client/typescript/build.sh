@@ -19,6 +19,7 @@ is_stale() {
     [ "$(cat "$stamp" 2>/dev/null)" != "$(cat "$@" | sha256sum)" ]
 }
 
+# Fails at the first step that does: what calls it asks how it went, and then `set -e` is off in here.
 build() {
     local from=$TINE_ROOT/client/typescript sources
     mkdir -p "$room"
@@ -27,7 +28,8 @@ build() {
     flock 8
     cp "$from"/{package.json,package-lock.json,.npmrc,tsconfig.json,tsconfig.test.json,biome.json,README.md} .
     if is_stale installed package-lock.json || ! [ -d node_modules ]; then
-        npm ci --no-progress
+        rm -f installed
+        npm ci --no-progress || return
         sha256sum <package-lock.json >installed
     fi
     mapfile -t sources < <(find "$from"/{src,tests,programs,examples} "$TINE_PROTO" README.md tsconfig*.json \
@@ -36,12 +38,12 @@ build() {
         rm -rf src tests programs examples dist out
         cp -r "$from"/{src,tests,programs,examples} .
         rm -rf src/gen dist
-        npm run --silent build
+        npm run --silent build || return
         # The README's examples are programs that must compile, and run.
         mkdir -p examples/readme
         awk '/^```ts$/ { n++; is_code = 1; next } /^```$/ { is_code = 0 }
             is_code { print > ("examples/readme/example" n ".ts") }' README.md
-        node_modules/.bin/tsc --project tsconfig.test.json
+        node_modules/.bin/tsc --project tsconfig.test.json || return
         cat "${sources[@]}" | sha256sum >built
     fi
     exec 8>&-
