@@ -64,6 +64,7 @@ typedef struct KvOptions {
     // Not 0: a relaxed store. Commits are flushed in the background after so long; a power cut
     // takes it back to what was flushed last. 0: each commit is on the disk when it returns.
     unsigned flush_ms;
+    bool is_beside;      // read_only, and another process has it open or will: only with its locks
     bool owns_directory; // no other process has it open: what a power cut left may be put in order
     KvSeam seam;         // .before NULL: none
     // statfs's f_type of the directory; 0: asked of the kernel. Tests say another.
@@ -72,7 +73,8 @@ typedef struct KvOptions {
 } KvOptions;
 
 // ERROR_UNAVAILABLE: this process has the file open already (a second open would break its locks),
-// ERROR_IO: cannot be created or opened, ERROR_CORRUPT: not a file of ours, ERROR_INVALID_ARGUMENT:
+// ERROR_IO: cannot be created or opened, or another process has it open and lock.mdb is on a
+// file system that is read-only here, ERROR_CORRUPT: not a file of ours, ERROR_INVALID_ARGUMENT:
 // not on a local file system. `detail` says which. ERROR_UNAVAILABLE also: a power cut
 // has left the store for its owner to set back, and this open does not own it.
 MUST_USE Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv);

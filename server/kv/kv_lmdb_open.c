@@ -40,6 +40,7 @@ static int identify_files(Kv *kv, const char *directory);
 static bool is_same_file(KvFileId a, KvFileId b);
 static uint64_t map_bytes_for_disk(const char *directory);
 static int reserve_lock_file(const KvOptions *options);
+static int check_unlocked(const KvOptions *options, const char *lock_path);
 static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes);
 static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static bool has_other_mark(MDB_txn *engine, const KvOptions *options);
@@ -131,6 +132,11 @@ static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *deta
         error = pair_prepare(options->directory, detail);
     if (error) return error;
     int code = reserve_lock_file(options);
+    if (code == EROFS && options->read_only)
+        return error_say(detail, ERROR_IO,
+                         "%s is in use by another process, and on a read-only file system here: "
+                         "nobody can say in its lock.mdb that he reads",
+                         options->directory);
     if (code)
         return error_say(detail, kv_error_of(code), "cannot reserve room for %s/lock.mdb: %s",
                          options->directory, strerror(code));
@@ -253,13 +259,29 @@ static int reserve_lock_file(const KvOptions *options)
     if (snprintf(path, sizeof path, "%s/lock.mdb", options->directory) >= (int)sizeof path)
         return ENAMETOOLONG;
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0) return options->read_only ? 0 : errno; // LMDB reads without locks where it must
+    if (file < 0 && errno == EROFS && options->read_only) return check_unlocked(options, path);
+    if (file < 0) return errno;
 
     unsigned readers_max = options->readers_max ? options->readers_max : READERS_MAX;
     off_t bytes = ((off_t)readers_max + HEADER_SLOTS) * SLOT_BYTES;
     int code = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, bytes) ? errno : 0;
     close(file);
     return kv_error_of(code) == ERROR_STORE_FULL ? code : 0; // a file system may not be able to
+}
+
+// Where lock.mdb cannot be written LMDB reads without a slot, and without a word: a writer does not
+// know of such a reader, and uses its pages again under it. So that is for stores that nobody has
+// open, as one on a medium that is read-only. (The mount may be read-only for this process alone.)
+static int check_unlocked(const KvOptions *options, const char *lock_path)
+{
+    if (options->is_beside) return EROFS;
+    int file = open(lock_path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return errno == ENOENT ? 0 : errno;
+    // Whoever has the environment open shares a lock of the first byte.
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int code = fcntl(file, F_GETLK, &lock) ? errno : 0;
+    close(file);
+    return code == 0 && lock.l_type != F_UNLCK ? EROFS : code;
 }
 
 static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes)

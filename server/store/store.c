@@ -196,6 +196,7 @@ static Error open_kv(Store *store, ErrorDetail *detail)
         .no_sync = store->options.is_ephemeral,
         .read_only = store->options.is_read_only,
         .flush_ms = store->options.is_ephemeral ? 0 : store->options.flush_ms,
+        .is_beside = store->options.is_beside,
         .owns_directory = !store->options.is_beside,
         .boot_id = store->options.boot_id,
         .seam = store->options.seam,

@@ -1,10 +1,12 @@
 // Direct reads, against a real tined: what they see, and that on any doubt they are calls.
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -407,6 +409,40 @@ TEST(another_user_is_refused)
         _exit(is_good ? 0 : 1);
     }
     CHECK_EQ(exit_code_of(child), 0);
+}
+
+// As a sandbox has it: the server's directory, read-only.
+static int read_frozen(const Tined *tined, const char *session)
+{
+    enum { FAILED = 1, CANNOT_MOUNT = 2 };
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount(tined->data, tined->data, NULL, MS_BIND, NULL) ||
+        mount(NULL, tined->data, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL)) {
+        return CANNOT_MOUNT;
+    }
+    Tine *tine = open_direct(tined);
+    bool is_good = message_count(tine, session) == 1;
+    TineClientStats stats = stats_of(tine);
+    tine_close(tine);
+    is_good = is_good && stats.direct_reads == 0 &&
+              stats.fallbacks[TINE_FALLBACK_STORE_ERROR] == 1 &&
+              strstr(stats.last_why, "read-only file system");
+    return is_good ? 0 : FAILED;
+}
+
+TEST(a_store_whose_locks_cannot_be_taken_is_not_read)
+{
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_ok(tined.url);
+    Id session = session_new(tine);
+    append_text(tine, session.text, "m");
+    pid_t child = fork();
+    if (child == 0) _exit(read_frozen(&tined, session.text));
+    int code = exit_code_of(child);
+    if (code == 2) SKIP("needs root to mount");
+    CHECK_EQ(code, 0);
 }
 
 // What a server says of its store, with one thing wrong.

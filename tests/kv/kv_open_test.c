@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -188,6 +190,64 @@ TEST(file_cut_short_is_corrupt_and_no_crash)
     KvOptions options = fixture_options();
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_CORRUPT);
+}
+
+// Makes the store's directory read-only for this process alone.
+static bool freeze_directory(void)
+{
+    return geteuid() == 0 && unshare(CLONE_NEWNS) == 0 &&
+           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount(test_dir(), test_dir(), NULL, MS_BIND, NULL) == 0 &&
+           mount(NULL, test_dir(), NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) == 0;
+}
+
+enum { CANNOT_FREEZE = 99 };
+
+static int read_frozen_in_use(void *context)
+{
+    (void)context;
+    if (!freeze_directory()) return CANNOT_FREEZE;
+    KvOptions options = fixture_options();
+    options.read_only = true;
+    ErrorDetail detail = {""};
+    Kv *kv;
+    if (kv_open(&options, &detail, &kv) != ERROR_IO) return 1;
+    return strstr(detail.text, "in use by another process") ? 0 : 2;
+}
+
+TEST(store_in_use_is_not_read_without_its_locks)
+{
+    CLEANUP(fixture_close) Fixture f = fixture_open();
+    store_ok(f.kv, "a", "1");
+    int code = in_child(read_frozen_in_use, NULL);
+    if (code == CANNOT_FREEZE) SKIP("needs root to mount");
+    CHECK_EQ(code, 0);
+}
+
+static int read_frozen(void *context)
+{
+    (void)context;
+    if (!freeze_directory()) return CANNOT_FREEZE;
+    KvOptions options = fixture_options();
+    options.read_only = true;
+    Kv *kv = open_ok(&options);
+    bool is_read = strcmp(stored_at(kv, "a"), "1") == 0;
+    kv_close(kv);
+    options.is_beside = true; // whoever writes may come
+    ErrorDetail detail = {""};
+    return is_read && open_error(&options, &detail) == ERROR_IO ? 0 : 1;
+}
+
+TEST(store_on_a_read_only_medium_is_read)
+{
+    Fixture f = fixture_open();
+    store_ok(f.kv, "a", "1");
+    fixture_close(&f);
+    int code = in_child(read_frozen, NULL);
+    if (code == CANNOT_FREEZE) SKIP("needs root to mount");
+    CHECK_EQ(code, 0);
+    CHECK_EQ(unlink(file_path("lock.mdb")), 0); // as a copy has it
+    CHECK_EQ(in_child(read_frozen, NULL), 0);
 }
 
 static int use_inherited(void *context)
