@@ -31,7 +31,10 @@ ReadOutcome reader_run(Store *store, Call *call)
 {
     call->is_waiting_allowed = true;
     Error error = dispatch_decode(call, 0);
-    if (call->method && is_for_server(call->method)) return READ_IS_FOR_SERVER;
+    // Only the server can flush what was read before it is told.
+    if (call->method && (is_for_server(call->method) || call->wants_sync)) {
+        return READ_IS_FOR_SERVER;
+    }
     if (!error) error = run(store, call);
     if (!error && call->wait_ms > 0) return READ_IS_FOR_SERVER;
     call->error = error;

@@ -6,7 +6,7 @@
 
 typedef enum ReadOutcome {
     READ_DONE,          // the reply is complete, be it a result or a refusal
-    READ_IS_FOR_SERVER, // it writes, asks about the server, or would wait
+    READ_IS_FOR_SERVER, // it writes, asks about the server, or would wait (for news, or the disk)
     READ_FAILED,        // `error` and `detail` say what the environment did; nothing was logged
 } ReadOutcome;
 

@@ -84,6 +84,42 @@ TEST(a_direct_read_says_what_a_call_would_say)
     check_only(tine, TINE_FALLBACK_ASKS_SERVER, 1);
 }
 
+static Tine__V1__StatsResponse *server_stats(Tine *tine)
+{
+    Tine__V1__StatsRequest request = TINE__V1__STATS_REQUEST__INIT;
+    Tine__V1__StatsResponse *response = NULL;
+    CHECK_EQ(tine_stats(tine, NULL, &request, &response), 0);
+    return response;
+}
+
+static uint64_t unflushed(Tine *tine)
+{
+    Tine__V1__StatsResponse *stats = server_stats(tine);
+    uint64_t commits = stats->unflushed_commits;
+    tine__v1__stats_response__free_unpacked(stats, NULL);
+    return commits;
+}
+
+TEST(a_read_that_asks_for_the_disk_is_a_call)
+{
+    CLEANUP(tined_end) Tined tined = {.flush_every = "60s"};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_direct(&tined);
+    CLEANUP(closep) Tine *other = open_ok(tined.url);
+    Id session = session_new(tine);
+    CHECK_EQ(message_count(tine, session.text), 0);
+    CHECK(unflushed(other) > 0);
+    Tine__V1__GetSessionRequest request = TINE__V1__GET_SESSION_REQUEST__INIT;
+    Tine__V1__GetSessionResponse *response;
+    request.session_id = session.text;
+    TineCallOptions options = {.sync = true};
+    CHECK_EQ(tine_get_session(tine, &options, &request, &response), 0);
+    tine__v1__get_session_response__free_unpacked(response, NULL);
+    CHECK_EQ(unflushed(other), 0);
+    check_only(tine, TINE_FALLBACK_ASKS_SERVER, 1);
+    CHECK_EQ(stats_of(tine).direct_reads, 1);
+}
+
 TEST(two_clients_of_a_process_share_one_map)
 {
     CLEANUP(tined_end) Tined tined = {.pid = 0};
@@ -160,14 +196,6 @@ TEST(messages_are_lent_from_the_store_s_pages)
     CHECK_EQ(lent.bytes, LARGE_BYTES);
     CHECK_EQ(lent.count, 5);
     check_only(tine, TINE_FALLBACK_COUNT, 0);
-}
-
-static Tine__V1__StatsResponse *server_stats(Tine *tine)
-{
-    Tine__V1__StatsRequest request = TINE__V1__STATS_REQUEST__INIT;
-    Tine__V1__StatsResponse *response = NULL;
-    CHECK_EQ(tine_stats(tine, NULL, &request, &response), 0);
-    return response;
 }
 
 static bool stand_still(void *context, const TineLent *lent)

@@ -45,19 +45,36 @@ static void places_choose(Tined *tined)
     close(fd);
 }
 
+static void become_tined(const Tined *tined)
+{
+    enum { ARGUMENTS_MAX = 20 };
+    const char *arguments[ARGUMENTS_MAX] = {
+        "tined",        "--data",       tined->data,       "--socket",    tined->socket, "--listen",
+        tined->tcp_url, "--token-file", tined->token_file, "--log-level", "warning",
+    };
+    size_t count = 11;
+    if (tined->events_max) {
+        arguments[count++] = "--events-max";
+        arguments[count++] = tined->events_max;
+    }
+    if (tined->flush_every) {
+        arguments[count++] = "--durability";
+        arguments[count++] = "relaxed";
+        arguments[count++] = "--flush-every";
+        arguments[count++] = tined->flush_every;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    execv(TINED, (char *const *)(uintptr_t)arguments);
+    _exit(127);
+}
+
 void tined_start(Tined *tined)
 {
     if (!tined->data[0]) places_choose(tined);
     fflush(NULL);
     tined->pid = fork();
     CHECK(tined->pid >= 0);
-    if (tined->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(TINED, "tined", "--data", tined->data, "--socket", tined->socket, "--listen",
-              tined->tcp_url, "--token-file", tined->token_file, "--log-level", "warning",
-              tined->events_max ? "--events-max" : (char *)NULL, tined->events_max, (char *)NULL);
-        _exit(127);
-    }
+    if (tined->pid == 0) become_tined(tined);
     CLEANUP(closep)
     Tine *tine = open_with(tined->url, (TineOpenOptions){.wait_for_server = true});
     Tine__V1__HealthRequest request = TINE__V1__HEALTH_REQUEST__INIT;

@@ -13,7 +13,8 @@ typedef struct Tined {
     char nng_url[300]; // nng+ipc://
     char tcp_url[64];
     char token_file[512];
-    const char *events_max; // NULL: as many as the default says
+    const char *events_max;  // NULL: as many as the default says
+    const char *flush_every; // NULL: the store is not relaxed
 } Tined;
 
 extern const char TINED_TOKEN[];

@@ -167,9 +167,10 @@ ProtobufCService *tine_client_service(Tine *tine, const TineCallOptions *options
 // Nothing has to be prepared, and nothing changes but the time: wherever there is any doubt a read
 // is a call like every other, and tine_client_stats says how often and why. So it is for another
 // user than the server's, in another PID namespace or a container that does not see the store's
-// directory, or may not write to its lock.mdb, over a store of another format, when the store's file was replaced (once; then the
-// new one is opened), in a child of fork, when all reader slots of the store are taken, and for
-// Health, Describe, Stats and a ListEvents that has to wait, which are asked of the server.
+// directory, or may not write to its lock.mdb, over a store of another format, when the store's
+// file was replaced (once; then the new one is opened), in a child of fork, when all reader slots
+// of the store are taken, and for Health, Describe, Stats, a ListEvents that has to wait and a read
+// with `sync`, which are asked of the server.
 //
 // A read holds the store's old pages back from being used again for as long as it runs: a
 // microsecond to a millisecond. A process that dies in one is cleared away by the server within
