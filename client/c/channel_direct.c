@@ -89,7 +89,12 @@ int channel_direct_open(Channel *calls, TineStatus *status, Channel **out_channe
 static int direct_call(Channel *channel, ChannelCall *call, TineStatus *status)
 {
     DirectChannel *direct = (DirectChannel *)channel;
+    unsigned generation = process_generation();
     if (call->is_read && read_here(direct, call)) return STATUS_OK;
+    if (generation != process_generation()) { // a call would lend it all once more
+        return status_set(status, STATUS_ABORTED, "ABORTED",
+                          "this process was forked in the middle of the read");
+    }
     return direct->calls->call(direct->calls, call, status);
 }
 
@@ -254,7 +259,8 @@ typedef struct Lending {
     bool has_lent;
 } Lending;
 
-// A message of the store's, to whom it is lent.
+// A message of the store's, to whom it is lent. Whoever forks in `read` leaves the child with pages
+// that the parent's transaction alone keeps from being used again: there it is the last one.
 static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
 {
     Lending *lending = context;
@@ -267,8 +273,11 @@ static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
         lent.size += pieces[i].size;
     }
     lending->has_lent = true;
-    *lending->lender->is_enough = !lending->lender->read(lending->lender->context, &lent);
-    return !*lending->lender->is_enough;
+    unsigned generation = process_generation();
+    bool wants_more = lending->lender->read(lending->lender->context, &lent) &&
+                      generation == process_generation();
+    *lending->lender->is_enough = !wants_more;
+    return wants_more;
 }
 
 static TineFallback fallback_of(DirectStore *store, const Call *read)
@@ -300,6 +309,12 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Do
     }
     *call->response = read->reply;
     read->reply = (Buffer){.bytes = NULL};
+    if (direct->generation != process_generation()) { // whoever held the mutex is not here
+        call_free(read);
+        free(read);
+        *out_doubt = (Doubt){.fallback = TINE_FALLBACK_FORKED};
+        return false;
+    }
     if (outcome == READ_IS_FOR_SERVER) *out_doubt = (Doubt){.fallback = TINE_FALLBACK_ASKS_SERVER};
     if (outcome == READ_FAILED) {
         out_doubt->fallback = fallback_of(store, read);

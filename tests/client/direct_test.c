@@ -422,6 +422,47 @@ TEST(a_child_of_fork_calls)
     check_only(tine, TINE_FALLBACK_COUNT, 0);
 }
 
+typedef struct Forking {
+    pid_t child;
+    unsigned lent;
+} Forking;
+
+static bool fork_and_go_on(void *context, const TineLent *lent)
+{
+    (void)lent;
+    Forking *forking = context;
+    if (forking->lent++ == 0) forking->child = fork();
+    return true;
+}
+
+TEST(a_read_does_not_go_on_in_a_child_that_was_forked_in_it)
+{
+    enum { COUNT = 20 };
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_direct(&tined);
+    Id session = session_new(tine);
+    for (int i = 0; i < COUNT; i++)
+        append_text(tine, session.text, "m");
+    Tine__V1__MessagesForSessionRequest request = TINE__V1__MESSAGES_FOR_SESSION_REQUEST__INIT;
+    request.session_id = session.text;
+    Forking forking = {.lent = 0};
+    TineStatus status;
+    TineCallOptions options = {.out_status = &status};
+    int code = tine_read_messages(tine, &options, &request, fork_and_go_on, &forking, NULL);
+    if (forking.child == 0) {
+        bool is_good = code == STATUS_ABORTED && strstr(status.message, "forked") &&
+                       forking.lent == 1 && stats_of(tine).fallbacks[TINE_FALLBACK_FORKED] == 1 &&
+                       message_count(tine, session.text) == COUNT; // which is a call
+        tine_close(tine);
+        _exit(is_good ? 0 : 1);
+    }
+    CHECK_EQ(code, 0);
+    CHECK_EQ(forking.lent, COUNT);
+    CHECK_EQ(exit_code_of(forking.child), 0);
+    check_only(tine, TINE_FALLBACK_COUNT, 0);
+}
+
 TEST(another_user_is_refused)
 {
     if (geteuid() != 0) SKIP("only root can become another user");

@@ -231,8 +231,9 @@ enum { TINE_CURSOR_BYTES = 257 };
 // A page of a history (MessagesForSession), message by message, without a copy: `read` is given
 // the very bytes of the store's pages, or, where the read is a call, those of the reply. While it
 // runs the store cannot use its old pages again, so let it be quick. It may make calls on the same
-// client. Page sizes are as those of the call, so the next page begins at `out_next_cursor` (may be
-// NULL), "" if this was the last one or `read` said enough.
+// client. A child that is forked in it must not look at what was lent; for the child the read ends
+// there, with ABORTED. Page sizes are as those of the call, so the next page begins at
+// `out_next_cursor` (may be NULL), "" if this was the last one or `read` said enough.
 // `request->newest_first`, `kinds`, `limit` and the rest mean what they mean for the call.
 int tine_read_messages(Tine *tine, const TineCallOptions *options,
                        const Tine__V1__MessagesForSessionRequest *request, TineMessageReader read,
