@@ -257,6 +257,7 @@ static void call_give(DirectChannel *direct, Call *call)
 typedef struct Lending {
     const Lender *lender;
     bool has_lent;
+    bool is_out_of_memory;
 } Lending;
 
 // A message of the store's, to whom it is lent. Whoever forks in `read` leaves the child with pages
@@ -266,6 +267,7 @@ static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
     Lending *lending = context;
     TinePiece one, *lent_pieces = &one;
     if (count > 1) lent_pieces = arena_array(arena, TinePiece, count);
+    lending->is_out_of_memory = !lent_pieces;
     if (!lent_pieces) return false;
     TineLent lent = {.pieces = lent_pieces, .piece_count = count};
     for (size_t i = 0; i < count; i++) {
@@ -303,6 +305,10 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Do
     MessageSink sink = {lend, &lending};
     if (call->lender) read->sink = &sink;
     ReadOutcome outcome = reader_run(direct_store_of(store), read);
+    if (lending.is_out_of_memory) {
+        read->error = ERROR_OUT_OF_MEMORY;
+        outcome = READ_FAILED;
+    }
     if (outcome == READ_FAILED && lending.has_lent) { // a call would lend it all once more
         dispatch_finish(read, read->error);
         outcome = READ_DONE;
