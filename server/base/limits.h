@@ -78,8 +78,9 @@ enum {
     EVENT_QUEUE_BYTES_MAX = 16 * 1024 * 1024, // of one who listens, until he takes them
     OPERATION_PRUNE_PER_WRITE = 2,
     READERS_MAX = 1024,
-    FLUSH_MS_DEFAULT = 100,                  // relaxed: a commit is flushed after so long
-    FLUSH_MS_MAX = 60 * 1000,                //
+    READERS_WAIT_MS_MAX = 1000, // for those of other processes, where lock.mdb must be made anew
+    FLUSH_MS_DEFAULT = 100,     // relaxed: a commit is flushed after so long
+    FLUSH_MS_MAX = 60 * 1000,   //
     UNFLUSHED_BYTES_BEGIN = 8 * 1024 * 1024, // with so much, at once
     UNFLUSHED_BYTES_MAX = 64 * 1024 * 1024,  // with so much, writes wait for it
 

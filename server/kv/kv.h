@@ -76,7 +76,8 @@ typedef struct KvOptions {
 // ERROR_IO: cannot be created or opened, or another process has it open and lock.mdb is on a
 // file system that is read-only here, ERROR_CORRUPT: not a file of ours, ERROR_INVALID_ARGUMENT:
 // not on a local file system. `detail` says which. ERROR_UNAVAILABLE also: a power cut
-// has left the store for its owner to set back, and this open does not own it.
+// has left the store for its owner to set back, and this open does not own it; or it does, and has
+// to make lock.mdb anew, while another process reads.
 MUST_USE Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv);
 
 // Whether locks and a shared map work on a file system with statfs's `f_type`. If not, `out_name`

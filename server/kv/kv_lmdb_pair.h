@@ -11,7 +11,13 @@
 
 #include "kv/kv_lmdb.h"
 
-// Before LMDB opens the files: removes a lock.mdb that is of another data.mdb. ERROR_IO.
+// Removes lock.mdb, so that LMDB makes it anew. Whoever reads by the old one is not seen by whoever
+// writes by the new one, who would use the pages again under him: so it waits until nobody does.
+// ERROR_UNAVAILABLE: after READERS_WAIT_MS_MAX somebody (`detail` says who) still does; nothing was
+// removed. This process has none of the files open. ERROR_IO, ERROR_CORRUPT.
+MUST_USE Error pair_remove_lock(const char *directory, ErrorDetail *detail);
+
+// Before LMDB opens the files: removes a lock.mdb that is of another data.mdb. Errors as above.
 MUST_USE Error pair_prepare(const char *directory, ErrorDetail *detail);
 
 // After it did. What cannot be noted costs the next opening a new lock.mdb, no more.

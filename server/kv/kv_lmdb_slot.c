@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "kv/kv_lmdb_pair.h"
 
 static const uint64_t SLOT_MAGIC = UINT64_C(0x3148534c46454e54); // "TNEFLSH1"
 enum { META_MAGIC = (int)0xBEEFC0DE, META_VERSION = 1, META_COUNT = 2, ROOT_COUNT = 2 };
@@ -295,16 +296,6 @@ static bool put_back(int file, const Slot *slot)
     return fsync(file) == 0;
 }
 
-// Readers of other processes may have lock.mdb open, if the machine did not go down: it knows newer
-// states than there are. Those who look find another one, and open anew.
-static Error forget_lock_file(const char *directory, ErrorDetail *detail)
-{
-    char path[PATH_BYTES_MAX + 16];
-    snprintf(path, sizeof(path), "%s/lock.mdb", directory);
-    if (unlink(path) == 0 || errno == ENOENT) return ERROR_NONE;
-    return fail(detail, "remove", directory, "lock.mdb");
-}
-
 Error slot_restore(const SlotFile *slots, const Slot *slot, bool may_write, ErrorDetail *detail,
                    bool *out_is_set_back)
 {
@@ -318,11 +309,12 @@ Error slot_restore(const SlotFile *slots, const Slot *slot, bool may_write, Erro
                           "%s was cut off from its disk; start tined on it, or run tine check",
                           slots->directory);
     } else if (!error && is_there) {
-        *out_is_set_back = true;
-        if (!put_back(file, slot)) {
+        // lock.mdb knows newer states than there are. If the machine did not go down, readers of
+        // other processes may have it open: those who look find another one, and open anew.
+        error = pair_remove_lock(slots->directory, detail);
+        *out_is_set_back = !error;
+        if (!error && !put_back(file, slot)) {
             error = fail(detail, "write", slots->directory, "data.mdb");
-        } else {
-            error = forget_lock_file(slots->directory, detail);
         }
     }
     close(file);

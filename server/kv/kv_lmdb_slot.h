@@ -59,7 +59,7 @@ int slot_take_meta(int data_file, size_t page_bytes, Slot *slot);
 
 // Makes the slot's state data.mdb's. Another file than the one that was flushed is left alone.
 // ERROR_CORRUPT: it is the same file, without what was flushed. ERROR_UNAVAILABLE: it would be
-// changed, and `may_write` is not set.
+// changed, and `may_write` is not set, or another process still reads what it holds (after a wait).
 MUST_USE Error slot_restore(const SlotFile *slots, const Slot *slot, bool may_write,
                             ErrorDetail *detail, bool *out_is_set_back);
 
