@@ -39,7 +39,7 @@ typedef struct DirectChannel {
     size_t map_bytes;
 
     pthread_mutex_t mutex; // guards all up to the counters
-    DirectStore *store;    // a reference; NULL: none is open
+    DirectStore *store;    // held; NULL: none is open
     unsigned connection;   // over which the server named it, or the doubt came up
     bool is_asking;        // one read asks where the store is
     int64_t ask_after_ns;
@@ -116,7 +116,7 @@ static bool read_here(DirectChannel *direct, ChannelCall *call)
     DirectStore *store = NULL;
     bool is_done = direct->generation == process_generation() &&
                    store_take(direct, call, &store, &doubt) && run(direct, store, call, &doubt);
-    if (store) direct_store_release(store);
+    if (store) direct_store_leave(store);
     if (is_done) {
         atomic_fetch_add_explicit(&direct->reads, 1, memory_order_relaxed);
     } else {
@@ -125,7 +125,7 @@ static bool read_here(DirectChannel *direct, ChannelCall *call)
     return is_done;
 }
 
-// A reference to the store that is the server's now.
+// The store that is the server's now, entered.
 static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
                        Doubt *out_doubt)
 {
@@ -136,7 +136,11 @@ static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectSto
     unsigned connection = direct->calls->connection(direct->calls, looks);
     DirectStore *store = direct->store;
     bool is_same = connection == direct->connection;
-    if (store && is_same) direct_store_reference(store);
+    if (store && is_same && !direct_store_enter(store)) { // another client retired it
+        direct_store_close(store);
+        direct->store = store = NULL;
+        direct->ask_after_ns = 0;
+    }
     bool asks =
         (!store || !is_same) && !direct->is_asking && (!is_same || now_ns >= direct->ask_after_ns);
     if (asks) direct->is_asking = true;
@@ -202,6 +206,10 @@ static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStor
     }
     if (described) tine__v1__describe_response__free_unpacked(described, NULL);
 
+    bool is_entered = store && direct_store_enter(store);
+    if (store && !is_entered) {
+        *out_doubt = (Doubt){TINE_FALLBACK_REPLACED, "the store was given up as it was opened"};
+    }
     pthread_mutex_lock(&direct->mutex);
     DirectStore *old = direct->store;
     direct->store = store;
@@ -209,11 +217,10 @@ static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStor
     direct->is_asking = false;
     direct->ask_after_ns = clock_monotonic_ns() + RETRY_NS;
     if (!store) direct->doubt = *out_doubt;
-    if (store) direct_store_reference(store);
     pthread_mutex_unlock(&direct->mutex);
-    if (old) direct_store_release(old);
-    *out_store = store;
-    return store != NULL;
+    if (old) direct_store_close(old);
+    *out_store = is_entered ? store : NULL;
+    return is_entered;
 }
 
 // It is not to be read any more; the next read asks where the store is.
@@ -228,7 +235,7 @@ static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *d
         direct->ask_after_ns = 0;
     }
     pthread_mutex_unlock(&direct->mutex);
-    if (is_mine) direct_store_release(store);
+    if (is_mine) direct_store_close(store);
 }
 
 // The calls' memory is used again: an arena and what else a handler fills.
@@ -354,7 +361,7 @@ static void direct_close(Channel *channel)
     DirectChannel *direct = (DirectChannel *)channel;
     direct->calls->close(direct->calls);
     if (direct->generation == process_generation()) {
-        if (direct->store) direct_store_release(direct->store);
+        if (direct->store) direct_store_close(direct->store);
         for (size_t i = 0; i < direct->kept_count; i++) {
             call_free(direct->kept[i]);
             free(direct->kept[i]);

@@ -29,6 +29,9 @@ enum { PLACE_BYTES_MAX = PATH_BYTES_MAX + 16 };
 static const int64_t SETTLED_NS = 100000000;
 static const int64_t SETTLED_SECONDS_NS = 3000000000;
 
+// The use count's bit of a store that nobody may enter any more.
+static const unsigned RETIRED = 1u << 31;
+
 struct DirectStore {
     Store *store; // owned
     char directory[PATH_BYTES_MAX];
@@ -36,8 +39,8 @@ struct DirectStore {
     KvFiles files;
     ino_t directory_inode;
     unsigned generation;
-    atomic_int references;
-    atomic_bool is_retired;
+    atomic_uint uses;               // reads that run, and RETIRED
+    size_t holders;                 // clients; under the registry's mutex
     atomic_int_fast64_t settled_ns; // the directory's time when nothing was replaced; 0: not known
     DirectStore *next;              // in the registry
 };
@@ -48,6 +51,7 @@ static DirectStore *registry;
 static bool check_place(const DirectPlace *place, Doubt *doubt);
 static bool find_open(const DirectPlace *place, DirectStore **out_store, Doubt *doubt);
 static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *doubt);
+static bool settle(DirectStore *store);
 
 __attribute__((format(printf, 3, 4))) static bool doubt_say(Doubt *doubt, TineFallback fallback,
                                                             const char *format, ...)
@@ -122,22 +126,23 @@ static bool check_place(const DirectPlace *place, Doubt *doubt)
 // `*out_store` stays NULL if it is to be opened.
 static bool find_open(const DirectPlace *place, DirectStore **out_store, Doubt *doubt)
 {
-    for (DirectStore *store = registry; store; store = store->next) {
-        if (store->files.data != place->said->data_inode ||
-            store->files.device != place->said->device) {
-            continue;
-        }
-        bool is_same = store->files.lock == place->said->lock_inode &&
-                       strcmp(store_instance_id(store->store), place->instance_id) == 0;
-        if (!is_same || atomic_load(&store->is_retired)) {
-            return doubt_say(doubt, TINE_FALLBACK_REPLACED,
-                             "reads of the store as it was opened before are still running");
-        }
-        direct_store_reference(store);
+    DirectStore *store = registry;
+    while (store && (store->files.data != place->said->data_inode ||
+                     store->files.device != place->said->device)) {
+        store = store->next;
+    }
+    if (!store) return true;
+    bool is_same = store->files.lock == place->said->lock_inode &&
+                   strcmp(store_instance_id(store->store), place->instance_id) == 0;
+    if (is_same && !(atomic_load(&store->uses) & RETIRED)) {
+        store->holders++;
         *out_store = store;
         return true;
     }
-    return true;
+    atomic_fetch_or(&store->uses, RETIRED);
+    if (settle(store)) return true;
+    return doubt_say(doubt, TINE_FALLBACK_REPLACED,
+                     "reads of the store as it was opened before are still running");
 }
 
 static bool verify(DirectStore *store, const DirectPlace *place, Doubt *doubt)
@@ -158,11 +163,11 @@ static bool verify(DirectStore *store, const DirectPlace *place, Doubt *doubt)
                      store->directory);
 }
 
-static void direct_store_free(DirectStore *store)
+static void close_files(DirectStore *store)
 {
     if (store->directory_file >= 0) close(store->directory_file);
     store_close(store->store);
-    free(store);
+    store->store = NULL;
 }
 
 static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *doubt)
@@ -172,7 +177,7 @@ static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *
     snprintf(store->directory, sizeof(store->directory), "%s", place->said->directory);
     store->directory_file = -1;
     store->generation = process_generation();
-    atomic_init(&store->references, 1);
+    store->holders = 1;
     StoreOptions options = {
         .directory = store->directory,
         .is_read_only = true,
@@ -191,7 +196,8 @@ static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *
         is_good = verify(store, place, doubt);
     }
     if (!is_good) {
-        direct_store_free(store);
+        close_files(store);
+        free(store);
         return false;
     }
     store->next = registry;
@@ -200,28 +206,48 @@ static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *
     return true;
 }
 
-void direct_store_reference(DirectStore *store)
+// Closes what nobody reads any more, and frees what nobody holds: under the registry's mutex. True:
+// the file is closed. Retired and unused it stays so, for nobody enters it.
+static bool settle(DirectStore *store)
 {
-    atomic_fetch_add_explicit(&store->references, 1, memory_order_relaxed);
-}
-
-void direct_store_release(DirectStore *store)
-{
-    if (store->generation != process_generation()) return;
-    int references = atomic_load(&store->references);
-    while (references > 1) {
-        if (atomic_compare_exchange_weak(&store->references, &references, references - 1)) return;
-    }
-    // Perhaps the last one: then nobody may find it any more.
-    pthread_mutex_lock(&registry_mutex);
-    bool is_last = atomic_fetch_sub(&store->references, 1) == 1;
-    if (is_last) {
+    if (atomic_load(&store->uses) != RETIRED) return false;
+    if (store->store) {
         DirectStore **link = &registry;
         while (*link != store)
             link = &(*link)->next;
         *link = store->next;
-        direct_store_free(store);
+        close_files(store);
     }
+    if (store->holders == 0) free(store);
+    return true;
+}
+
+void direct_store_close(DirectStore *store)
+{
+    if (store->generation != process_generation()) return;
+    pthread_mutex_lock(&registry_mutex);
+    if (--store->holders == 0) atomic_fetch_or(&store->uses, RETIRED);
+    (void)settle(store);
+    pthread_mutex_unlock(&registry_mutex);
+}
+
+bool direct_store_enter(DirectStore *store)
+{
+    if (!(atomic_fetch_add(&store->uses, 1) & RETIRED)) return true;
+    direct_store_leave(store);
+    return false;
+}
+
+void direct_store_leave(DirectStore *store)
+{
+    if (store->generation != process_generation()) return;
+    if (atomic_fetch_sub(&store->uses, 1) != (RETIRED | 1)) return;
+    // It may be gone by now: only one that is in the registry is looked at.
+    pthread_mutex_lock(&registry_mutex);
+    DirectStore *found = registry;
+    while (found && found != store)
+        found = found->next;
+    if (found) (void)settle(found);
     pthread_mutex_unlock(&registry_mutex);
 }
 
@@ -274,7 +300,7 @@ bool direct_store_is_current(DirectStore *store, bool looks)
 
 void direct_store_retire(DirectStore *store)
 {
-    atomic_store(&store->is_retired, true);
+    atomic_fetch_or(&store->uses, RETIRED);
 }
 
 Store *direct_store_of(DirectStore *store)

@@ -23,19 +23,24 @@ typedef struct Doubt {
     char why[256];
 } Doubt;
 
-// False, and why: it must not be read here, or cannot be opened. Else the caller's reference.
+// False, and why: it must not be read here, or cannot be opened. Else the caller holds it, until
+// direct_store_close.
 bool direct_store_open(const DirectPlace *place, DirectStore **out_store, Doubt *out_doubt);
 
-void direct_store_reference(DirectStore *store);
+// Who holds it reads no more. In a child of fork it is left alone.
+void direct_store_close(DirectStore *store);
 
-// Gives a reference back; with the last one the map goes. In a child of fork it is left alone.
-void direct_store_release(DirectStore *store);
+// Around each read of one who holds it. False: it was retired, and is to be closed. The map stays
+// until the last read has left, also where nobody holds it any more.
+bool direct_store_enter(DirectStore *store);
+void direct_store_leave(DirectStore *store); // likewise
 
 // Whether the files that were opened still have their names: one fstat of their directory, mostly.
 // The names above it are looked at with `looks` only.
 bool direct_store_is_current(DirectStore *store, bool looks);
 
-// Nobody gets it any more: it must be opened anew once its readers are gone.
+// While the caller reads: nobody gets it any more. The map goes with the last read, however many
+// hold it, for only then can the file be opened anew.
 void direct_store_retire(DirectStore *store);
 
-Store *direct_store_of(DirectStore *store); // borrowed
+Store *direct_store_of(DirectStore *store); // borrowed while the caller reads

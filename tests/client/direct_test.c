@@ -372,6 +372,55 @@ TEST(a_store_that_outgrows_the_map_is_mapped_anew)
     CHECK_EQ(stats_of(tine).direct_reads, 30);
 }
 
+TEST(a_client_that_does_not_read_holds_no_map_back)
+{
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_direct(&tined);
+    CLEANUP(closep) Tine *idle = open_direct(&tined);
+    channel_direct_for_test(tine->channel, (Clock){.now_ms = NULL}, 1 << 20);
+    Id session = session_new(tine);
+    CHECK_EQ(message_count(tine, session.text), 0);
+    CHECK_EQ(message_count(idle, session.text), 0);
+    char *large = calloc(1, LARGE_BYTES + 1);
+    memset(large, 'x', LARGE_BYTES);
+    for (unsigned i = 1; i <= 30; i++) {
+        append_text(tine, session.text, large);
+        CHECK_EQ(message_count(tine, session.text), i);
+    }
+    free(large);
+    check_only(tine, TINE_FALLBACK_MAP_GROWN, 1);
+    CHECK_EQ(stats_of(tine).direct_reads, 30);
+    CHECK_EQ(message_count(idle, session.text), 30);
+    check_only(idle, TINE_FALLBACK_COUNT, 0);
+    CHECK_EQ(stats_of(idle).direct_reads, 2);
+}
+
+TEST(a_store_with_new_locks_is_opened_anew_whoever_held_the_old_one)
+{
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_direct(&tined);
+    CLEANUP(closep) Tine *idle = open_direct(&tined);
+    Id session = session_new(tine);
+    CHECK_EQ(message_count(tine, session.text), 0);
+    CHECK_EQ(message_count(idle, session.text), 0);
+    tined_stop(&tined);
+    char pair[600];
+    snprintf(pair, sizeof(pair), "%s/lock.pair", tined.data);
+    CHECK_EQ(unlink(pair), 0); // so that tined makes lock.mdb anew
+    tined_start(&tined);
+    append_text(tine, session.text, "m");
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(message_count(tine, session.text), 1);
+    CHECK(stats_of(tine).is_direct);
+    CHECK(stats_of(tine).direct_reads >= 3);
+    append_text(idle, session.text, "m");
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(message_count(idle, session.text), 2);
+    CHECK(stats_of(idle).is_direct);
+}
+
 static bool fork_in_the_middle(void *context, const TineLent *lent)
 {
     (void)lent;
