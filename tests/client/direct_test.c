@@ -1,12 +1,10 @@
 // Direct reads, against a real tined: what they see, and that on any doubt they are calls.
 
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,33 +13,8 @@
 #include "base/limits.h"
 #include "channel_direct.h"
 #include "client.h"
+#include "direct_steps.h"
 #include "direct_store.h"
-#include "steps.h"
-#include "tined.h"
-
-enum { LARGE_BYTES = 100 * 1000 };
-
-static Tine *open_direct(const Tined *tined)
-{
-    return open_with(tined->url, (TineOpenOptions){.flags = TINE_DIRECT_READS});
-}
-
-static TineClientStats stats_of(Tine *tine)
-{
-    TineClientStats stats;
-    tine_client_stats(tine, &stats);
-    return stats;
-}
-
-static void check_only(Tine *tine, TineFallback fallback, uint64_t count)
-{
-    TineClientStats stats = stats_of(tine);
-    for (int i = 0; i < TINE_FALLBACK_COUNT; i++) {
-        if (stats.fallbacks[i])
-            printf("%s: %s\n", tine_fallback_name((TineFallback)i), stats.last_why);
-        CHECK_EQ(stats.fallbacks[i], (TineFallback)i == fallback ? count : 0);
-    }
-}
 
 TEST(a_direct_read_sees_every_acknowledged_write)
 {
@@ -82,14 +55,6 @@ TEST(a_direct_read_says_what_a_call_would_say)
     CHECK_EQ(tine_health(tine, NULL, &request, &response), 0);
     tine__v1__health_response__free_unpacked(response, NULL);
     check_only(tine, TINE_FALLBACK_ASKS_SERVER, 1);
-}
-
-static Tine__V1__StatsResponse *server_stats(Tine *tine)
-{
-    Tine__V1__StatsRequest request = TINE__V1__STATS_REQUEST__INIT;
-    Tine__V1__StatsResponse *response = NULL;
-    CHECK_EQ(tine_stats(tine, NULL, &request, &response), 0);
-    return response;
 }
 
 static uint64_t unflushed(Tine *tine)
@@ -196,36 +161,6 @@ TEST(messages_are_lent_from_the_store_s_pages)
     CHECK_EQ(lent.bytes, LARGE_BYTES);
     CHECK_EQ(lent.count, 5);
     check_only(tine, TINE_FALLBACK_COUNT, 0);
-}
-
-static bool stand_still(void *context, const TineLent *lent)
-{
-    (void)lent;
-    CHECK_EQ(write(*(int *)context, "", 1), 1);
-    while (pause() != 0)
-        continue;
-    return false;
-}
-
-// A process in the middle of a read.
-static pid_t reader_in_a_read(const Tined *tined, const char *session)
-{
-    int ready[2];
-    char byte;
-    CHECK_EQ(pipe(ready), 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        Tine *tine = open_direct(tined);
-        Tine__V1__MessagesForSessionRequest request = TINE__V1__MESSAGES_FOR_SESSION_REQUEST__INIT;
-        request.session_id = (char *)(uintptr_t)session;
-        (void)tine_read_messages(tine, NULL, &request, stand_still, &ready[1], NULL);
-        _exit(1);
-    }
-    CHECK_EQ(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    close(ready[1]);
-    return child;
 }
 
 TEST(a_stopped_reader_is_named_and_a_killed_one_cleared_away)
@@ -372,67 +307,11 @@ TEST(a_store_that_outgrows_the_map_is_mapped_anew)
     CHECK_EQ(stats_of(tine).direct_reads, 30);
 }
 
-TEST(a_client_that_does_not_read_holds_no_map_back)
-{
-    CLEANUP(tined_end) Tined tined = {.pid = 0};
-    tined_start(&tined);
-    CLEANUP(closep) Tine *tine = open_direct(&tined);
-    CLEANUP(closep) Tine *idle = open_direct(&tined);
-    channel_direct_for_test(tine->channel, (Clock){.now_ms = NULL}, 1 << 20);
-    Id session = session_new(tine);
-    CHECK_EQ(message_count(tine, session.text), 0);
-    CHECK_EQ(message_count(idle, session.text), 0);
-    char *large = calloc(1, LARGE_BYTES + 1);
-    memset(large, 'x', LARGE_BYTES);
-    for (unsigned i = 1; i <= 30; i++) {
-        append_text(tine, session.text, large);
-        CHECK_EQ(message_count(tine, session.text), i);
-    }
-    free(large);
-    check_only(tine, TINE_FALLBACK_MAP_GROWN, 1);
-    CHECK_EQ(stats_of(tine).direct_reads, 30);
-    CHECK_EQ(message_count(idle, session.text), 30);
-    check_only(idle, TINE_FALLBACK_COUNT, 0);
-    CHECK_EQ(stats_of(idle).direct_reads, 2);
-}
-
-TEST(a_store_with_new_locks_is_opened_anew_whoever_held_the_old_one)
-{
-    CLEANUP(tined_end) Tined tined = {.pid = 0};
-    tined_start(&tined);
-    CLEANUP(closep) Tine *tine = open_direct(&tined);
-    CLEANUP(closep) Tine *idle = open_direct(&tined);
-    Id session = session_new(tine);
-    CHECK_EQ(message_count(tine, session.text), 0);
-    CHECK_EQ(message_count(idle, session.text), 0);
-    tined_stop(&tined);
-    char pair[600];
-    snprintf(pair, sizeof(pair), "%s/lock.pair", tined.data);
-    CHECK_EQ(unlink(pair), 0); // so that tined makes lock.mdb anew
-    tined_start(&tined);
-    append_text(tine, session.text, "m");
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(message_count(tine, session.text), 1);
-    CHECK(stats_of(tine).is_direct);
-    CHECK(stats_of(tine).direct_reads >= 3);
-    append_text(idle, session.text, "m");
-    for (int i = 0; i < 3; i++)
-        CHECK_EQ(message_count(idle, session.text), 2);
-    CHECK(stats_of(idle).is_direct);
-}
-
 static bool fork_in_the_middle(void *context, const TineLent *lent)
 {
     (void)lent;
     *(pid_t *)context = fork();
     return false;
-}
-
-static int exit_code_of(pid_t child)
-{
-    int status;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST(a_child_of_fork_calls)
@@ -471,47 +350,6 @@ TEST(a_child_of_fork_calls)
     check_only(tine, TINE_FALLBACK_COUNT, 0);
 }
 
-typedef struct Forking {
-    pid_t child;
-    unsigned lent;
-} Forking;
-
-static bool fork_and_go_on(void *context, const TineLent *lent)
-{
-    (void)lent;
-    Forking *forking = context;
-    if (forking->lent++ == 0) forking->child = fork();
-    return true;
-}
-
-TEST(a_read_does_not_go_on_in_a_child_that_was_forked_in_it)
-{
-    enum { COUNT = 20 };
-    CLEANUP(tined_end) Tined tined = {.pid = 0};
-    tined_start(&tined);
-    CLEANUP(closep) Tine *tine = open_direct(&tined);
-    Id session = session_new(tine);
-    for (int i = 0; i < COUNT; i++)
-        append_text(tine, session.text, "m");
-    Tine__V1__MessagesForSessionRequest request = TINE__V1__MESSAGES_FOR_SESSION_REQUEST__INIT;
-    request.session_id = session.text;
-    Forking forking = {.lent = 0};
-    TineStatus status;
-    TineCallOptions options = {.out_status = &status};
-    int code = tine_read_messages(tine, &options, &request, fork_and_go_on, &forking, NULL);
-    if (forking.child == 0) {
-        bool is_good = code == STATUS_ABORTED && strstr(status.message, "forked") &&
-                       forking.lent == 1 && stats_of(tine).fallbacks[TINE_FALLBACK_FORKED] == 1 &&
-                       message_count(tine, session.text) == COUNT; // which is a call
-        tine_close(tine);
-        _exit(is_good ? 0 : 1);
-    }
-    CHECK_EQ(code, 0);
-    CHECK_EQ(forking.lent, COUNT);
-    CHECK_EQ(exit_code_of(forking.child), 0);
-    check_only(tine, TINE_FALLBACK_COUNT, 0);
-}
-
 TEST(another_user_is_refused)
 {
     if (geteuid() != 0) SKIP("only root can become another user");
@@ -527,40 +365,6 @@ TEST(another_user_is_refused)
         _exit(is_good ? 0 : 1);
     }
     CHECK_EQ(exit_code_of(child), 0);
-}
-
-// As a sandbox has it: the server's directory, read-only.
-static int read_frozen(const Tined *tined, const char *session)
-{
-    enum { FAILED = 1, CANNOT_MOUNT = 2 };
-    if (geteuid() != 0 || unshare(CLONE_NEWNS) ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount(tined->data, tined->data, NULL, MS_BIND, NULL) ||
-        mount(NULL, tined->data, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL)) {
-        return CANNOT_MOUNT;
-    }
-    Tine *tine = open_direct(tined);
-    bool is_good = message_count(tine, session) == 1;
-    TineClientStats stats = stats_of(tine);
-    tine_close(tine);
-    is_good = is_good && stats.direct_reads == 0 &&
-              stats.fallbacks[TINE_FALLBACK_STORE_ERROR] == 1 &&
-              strstr(stats.last_why, "read-only file system");
-    return is_good ? 0 : FAILED;
-}
-
-TEST(a_store_whose_locks_cannot_be_taken_is_not_read)
-{
-    CLEANUP(tined_end) Tined tined = {.pid = 0};
-    tined_start(&tined);
-    CLEANUP(closep) Tine *tine = open_ok(tined.url);
-    Id session = session_new(tine);
-    append_text(tine, session.text, "m");
-    pid_t child = fork();
-    if (child == 0) _exit(read_frozen(&tined, session.text));
-    int code = exit_code_of(child);
-    if (code == 2) SKIP("needs root to mount");
-    CHECK_EQ(code, 0);
 }
 
 // What a server says of its store, with one thing wrong.
