@@ -190,6 +190,7 @@ static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStor
 {
     unsigned before = direct->calls->connection(direct->calls, /* looks= */ false);
     Tine__V1__DescribeResponse *described = describe(direct, call);
+    int64_t peer_user = direct->calls->peer_user(direct->calls);
     unsigned after = direct->calls->connection(direct->calls, /* looks= */ false);
     bool is_one = after % 2 == 1 && after - before <= 1; // it was asked over the current one
     DirectStore *store = NULL;
@@ -197,6 +198,7 @@ static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStor
     if (described && is_one) {
         DirectPlace place = {
             .said = described->direct_reads,
+            .peer_user = peer_user,
             .instance_id = described->instance_id,
             .format = described->format_version,
             .clock = direct->clock,

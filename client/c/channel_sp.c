@@ -46,6 +46,7 @@ static void receiver_leave(Connection *connection);
 static Link *link_of_process(SpChannel *sp);
 static Feed *sp_feed_open(Channel *channel);
 static unsigned sp_connection(Channel *channel, bool looks);
+static int64_t sp_peer_user(Channel *channel);
 static void sp_close(Channel *channel);
 
 int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
@@ -67,6 +68,7 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
     sp->channel = (Channel){.call = sp_call,
                             .close = sp_close,
                             .connection = sp_connection,
+                            .peer_user = sp_peer_user,
                             .is_remote = true,
                             .feed_open = sp_feed_open};
     *out_channel = &sp->channel;
@@ -331,6 +333,19 @@ static unsigned sp_connection(Channel *channel, bool looks)
         pthread_mutex_unlock(&link->mutex);
     }
     return atomic_load_explicit(&link->serial, memory_order_relaxed);
+}
+
+static int64_t sp_peer_user(Channel *channel)
+{
+    Link *link = link_of_process((SpChannel *)channel);
+    if (!link) return -1;
+    struct ucred peer = {.pid = 0};
+    socklen_t size = sizeof(peer);
+    pthread_mutex_lock(&link->mutex);
+    bool is_known = link->connection &&
+                    getsockopt(link->connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+    pthread_mutex_unlock(&link->mutex);
+    return is_known ? (int64_t)peer.uid : -1;
 }
 
 static void sp_close(Channel *channel)

@@ -96,6 +96,13 @@ static bool check_place(const DirectPlace *place, Doubt *doubt)
     if (!said || !*said->directory) {
         return doubt_say(doubt, TINE_FALLBACK_NOT_OFFERED, "the server offers no direct reads");
     }
+    // What somebody else says could be the way to any file of ours, and opening a store writes to
+    // its lock.mdb. (root needs no such way; and it may be root who listens for the server.)
+    if (place->peer_user != geteuid() && place->peer_user != 0) {
+        return doubt_say(doubt, TINE_FALLBACK_OTHER_USER,
+                         "the server's socket is user %lld's, this runs as %u",
+                         (long long)place->peer_user, (unsigned)geteuid());
+    }
     if (said->user_id != geteuid()) {
         return doubt_say(doubt, TINE_FALLBACK_OTHER_USER, "the server runs as user %u, this as %u",
                          said->user_id, (unsigned)geteuid());

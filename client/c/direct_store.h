@@ -11,6 +11,7 @@ typedef struct DirectStore DirectStore;
 // Where a server says that its store is.
 typedef struct DirectPlace {
     const Tine__V1__DirectReads *said; // borrowed
+    int64_t peer_user;                 // who says so; -1: not known
     const char *instance_id;           // likewise
     uint32_t format;
     Clock clock;      // .now_ms NULL: the system's; for tests

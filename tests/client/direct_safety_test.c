@@ -1,10 +1,14 @@
-// Direct reads where they could go wrong: a sandbox, a fork in the middle, clients that share a map.
+// Direct reads where they could go wrong: in a sandbox, a fork in the middle, clients that share a
+// map, a server that is another user's.
 
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -134,4 +138,57 @@ TEST(a_store_with_new_locks_is_opened_anew_whoever_held_the_old_one)
     for (int i = 0; i < 3; i++)
         CHECK_EQ(message_count(idle, session.text), 2);
     CHECK(stats_of(idle).is_direct);
+}
+
+static void relay_bytes(int from, int to)
+{
+    char bytes[4096];
+    ssize_t size = read(from, bytes, sizeof(bytes));
+    if (size <= 0 || write(to, bytes, (size_t)size) != size) _exit(0);
+}
+
+// As another user, hands one connection's bytes to tined and back: what tined says of its store is
+// true, and somebody else says it.
+static void relay_as_nobody(const Tined *tined, const char *path, int ready)
+{
+    struct sockaddr_un server = {.sun_family = AF_UNIX}, own = {.sun_family = AF_UNIX};
+    memcpy(server.sun_path, tined->socket, strlen(tined->socket));
+    memcpy(own.sun_path, path, strlen(path));
+    int to = socket(AF_UNIX, SOCK_STREAM, 0), listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (connect(to, (struct sockaddr *)&server, sizeof(server)) ||
+        bind(listener, (struct sockaddr *)&own, sizeof(own)) || setuid(65534) ||
+        listen(listener, 1) || write(ready, "", 1) != 1) {
+        _exit(1);
+    }
+    int from = accept(listener, NULL, NULL);
+    struct pollfd both[] = {{.fd = from, .events = POLLIN}, {.fd = to, .events = POLLIN}};
+    while (poll(both, 2, -1) > 0) {
+        if (both[0].revents) relay_bytes(from, to);
+        if (both[1].revents) relay_bytes(to, from);
+    }
+    _exit(1);
+}
+
+TEST(what_another_user_s_server_says_of_a_store_is_not_believed)
+{
+    if (geteuid() != 0) SKIP("only root can become another user");
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    char url[sizeof(tined.url) + 8], byte;
+    snprintf(url, sizeof(url), "%s.relay", tined.url);
+    const char *path = url + strlen("ipc://");
+    CHECK(strlen(path) <= 107);
+    int ready[2];
+    CHECK_EQ(pipe(ready), 0);
+    pid_t relay = fork();
+    CHECK(relay >= 0);
+    if (relay == 0) relay_as_nobody(&tined, path, ready[1]);
+    CHECK_EQ(read(ready[0], &byte, 1), 1);
+    Tine *tine = open_with(url, (TineOpenOptions){.flags = TINE_DIRECT_READS});
+    Id session = session_new(tine);
+    CHECK_EQ(message_count(tine, session.text), 0);
+    check_only(tine, TINE_FALLBACK_OTHER_USER, 1);
+    CHECK_EQ(stats_of(tine).direct_reads, 0);
+    tine_close(tine);
+    CHECK_EQ(exit_code_of(relay), 0);
 }

@@ -371,7 +371,12 @@ TEST(another_user_is_refused)
 static TineFallback fallback_for(const Tine__V1__DescribeResponse *described,
                                  const Tine__V1__DirectReads *said, uint32_t format)
 {
-    DirectPlace place = {.said = said, .instance_id = described->instance_id, .format = format};
+    DirectPlace place = {
+        .said = said,
+        .peer_user = geteuid(),
+        .instance_id = described->instance_id,
+        .format = format,
+    };
     DirectStore *store;
     Doubt doubt = {.fallback = TINE_FALLBACK_COUNT};
     CHECK(!direct_store_open(&place, &store, &doubt));
