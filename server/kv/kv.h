@@ -96,6 +96,9 @@ typedef struct KvFiles {
 
 void kv_files(const Kv *kv, KvFiles *out);
 
+// Whether this process has either of the two files open.
+bool kv_is_open_here(const KvFiles *files);
+
 // Whether a read transaction was refused because the writer, of another process, has a larger map.
 // Closed and opened anew with a larger one, all is well again.
 bool kv_is_outgrown(const Kv *kv);

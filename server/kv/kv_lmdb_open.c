@@ -1,4 +1,4 @@
-// Opens and closes the LMDB environment, and tells about it.
+// Opens and closes the LMDB environment.
 //
 // LMDB has three traps here, all of them silent. A second open of the same file in one process
 // drops the first one's locks: a registry refuses it. A child of fork shares its parent's locks and
@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,12 +27,6 @@
 #define MAP_BYTES_DEFAULT (UINT64_C(64) << 30)
 enum { MAP_DISK_FACTOR = 2 };
 
-typedef struct ReaderSurvey {
-    unsigned count;
-    uint64_t oldest_txn;
-    long oldest_pid;
-} ReaderSurvey;
-
 static Error open_registered(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static Error check_files(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static int identify_files(Kv *kv, const char *directory);
@@ -46,8 +39,6 @@ static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static bool has_other_mark(MDB_txn *engine, const KvOptions *options);
 static int fill_up_file(Kv *kv);
 static void watch_forks(void);
-static int survey_reader(const char *line, void *context);
-static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes);
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static Kv *registry; // every open Kv of this process
@@ -97,6 +88,26 @@ void kv_files(const Kv *kv, KvFiles *out)
         .data = kv->data_file.inode,
         .lock = kv->lock_file.inode,
     };
+}
+
+static const Kv *find_registered(KvFileId data_file, KvFileId lock_file)
+{
+    const Kv *other = registry;
+    while (other && !is_same_file(data_file, other->data_file) &&
+           !is_same_file(lock_file, other->lock_file)) {
+        other = other->next;
+    }
+    return other;
+}
+
+bool kv_is_open_here(const KvFiles *files)
+{
+    KvFileId data = {.device = (dev_t)files->device, .inode = (ino_t)files->data};
+    KvFileId lock = {.device = (dev_t)files->device, .inode = (ino_t)files->lock};
+    pthread_mutex_lock(&registry_mutex);
+    bool is_open = find_registered(data, lock) != NULL;
+    pthread_mutex_unlock(&registry_mutex);
+    return is_open;
 }
 
 bool kv_is_outgrown(const Kv *kv)
@@ -203,13 +214,9 @@ static Error check_files(Kv *kv, const KvOptions *options, ErrorDetail *detail)
         return error_say(detail, kv_error_of(code), "cannot open %s/data.mdb: %s",
                          options->directory, strerror(code));
 
-    for (const Kv *other = registry; other; other = other->next) {
-        if (is_same_file(kv->data_file, other->data_file) ||
-            is_same_file(kv->lock_file, other->lock_file))
-            return error_say(detail, ERROR_UNAVAILABLE,
-                             "%s/data.mdb is already open in this process", options->directory);
-    }
-    return ERROR_NONE;
+    if (!find_registered(kv->data_file, kv->lock_file)) return ERROR_NONE;
+    return error_say(detail, ERROR_UNAVAILABLE, "%s/data.mdb is already open in this process",
+                     options->directory);
 }
 
 static int identify_files(Kv *kv, const char *directory)
@@ -429,83 +436,4 @@ Error kv_error_of(int code)
     case MDB_MAP_RESIZED: return ERROR_UNAVAILABLE;
     default: return ERROR_IO;
     }
-}
-
-Error kv_stats(Kv *kv, KvStats *out_stats)
-{
-    // Before our own transaction, which would be counted.
-    ReaderSurvey survey = {.oldest_txn = UINT64_MAX};
-    if (!kv_is_of_parent(kv)) mdb_reader_list(kv->env, survey_reader, &survey);
-
-    CLEANUP(kv_abortp) KvTxn *txn = NULL;
-    Error error = kv_begin(kv, /* is_write= */ false, &txn);
-    if (error) return error;
-
-    MDB_envinfo info;
-    MDB_stat table;
-    int code = mdb_env_info(kv->env, &info);
-    if (code == 0) code = mdb_env_stat(kv->env, &table);
-    if (code) return kv_error_of(code);
-    KvStats stats = {
-        .map_bytes = info.me_mapsize,
-        .used_bytes = (info.me_last_pgno + 1) * table.ms_psize,
-        .readers = survey.count,
-        .readers_max = info.me_maxreaders,
-        .last_txn = info.me_last_txnid,
-        .oldest_reader_txn = survey.count ? survey.oldest_txn : info.me_last_txnid,
-        .oldest_reader_pid = survey.oldest_pid,
-    };
-    for (unsigned i = 0; i < kv->table_count; i++) {
-        code = mdb_stat(txn->engine, kv->tables[i], &table);
-        if (code) return kv_error_of(code);
-        stats.rows[i] = table.ms_entries;
-    }
-    error = count_free_bytes(txn, table.ms_psize, &stats.free_bytes);
-    if (error) return error;
-    *out_stats = stats;
-    return ERROR_NONE;
-}
-
-// One line of LMDB's list: pid, thread, and the transaction or "-". Headings do not parse.
-static int survey_reader(const char *line, void *context)
-{
-    ReaderSurvey *survey = context;
-    uint64_t txn;
-    long pid;
-    if (sscanf(line, "%ld %*x %" SCNu64, &pid, &txn) != 2) return 0;
-    survey->count++;
-    if (txn >= survey->oldest_txn) return 0;
-    survey->oldest_txn = txn;
-    survey->oldest_pid = pid;
-    return 0;
-}
-
-// The free list's rows are arrays of page numbers, their count in front.
-static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes)
-{
-    enum { FREE_LIST = 0 }; // LMDB's handle for it, named in mdb_stat.c but not in lmdb.h
-    MDB_cursor *cursor;
-    int code = mdb_cursor_open(txn->engine, FREE_LIST, &cursor);
-    if (code) return kv_error_of(code);
-
-    uint64_t page_count = 0;
-    MDB_val key;
-    MDB_val pages;
-    while ((code = mdb_cursor_get(cursor, &key, &pages, MDB_NEXT)) == 0) {
-        size_t count = 0;
-        if (pages.mv_size >= sizeof count) memcpy(&count, pages.mv_data, sizeof count);
-        page_count += count;
-    }
-    mdb_cursor_close(cursor);
-    if (code != MDB_NOTFOUND) return kv_error_of(code);
-    *out_bytes = page_count * page_bytes;
-    return ERROR_NONE;
-}
-
-unsigned kv_clear_dead_readers(Kv *kv)
-{
-    if (kv_is_of_parent(kv)) return 0;
-    int count = 0;
-    if (mdb_reader_check(kv->env, &count)) return 0;
-    return (unsigned)count;
 }
