@@ -196,8 +196,13 @@ static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *
     Error error = store_open(&options, &detail, &store->store);
     bool is_good = false;
     if (error) {
-        TineFallback fallback =
-            error == ERROR_UNAVAILABLE ? TINE_FALLBACK_OPEN_HERE : TINE_FALLBACK_STORE_ERROR;
+        KvFiles said = {
+            .device = place->said->device,
+            .data = place->said->data_inode,
+            .lock = place->said->lock_inode,
+        };
+        bool is_open_here = error == ERROR_UNAVAILABLE && kv_is_open_here(&said);
+        TineFallback fallback = is_open_here ? TINE_FALLBACK_OPEN_HERE : TINE_FALLBACK_STORE_ERROR;
         (void)doubt_say(doubt, fallback, "%s", detail.text[0] ? detail.text : error_text(error));
     } else {
         is_good = verify(store, place, doubt);

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "channel_direct.h"
 #include "client.h"
 #include "direct_steps.h"
+#include "direct_store.h"
+#include "kv/kv.h"
 
 typedef struct Forking {
     pid_t child;
@@ -191,4 +195,63 @@ TEST(what_another_user_s_server_says_of_a_store_is_not_believed)
     CHECK_EQ(stats_of(tine).direct_reads, 0);
     tine_close(tine);
     CHECK_EQ(exit_code_of(relay), 0);
+}
+
+// Takes all reader slots of a store, in a process of its own.
+static pid_t slots_take(const char *directory)
+{
+    int ready[2];
+    char byte;
+    CHECK_EQ(pipe(ready), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child > 0) {
+        CHECK_EQ(read(ready[0], &byte, 1), 1);
+        return child;
+    }
+    static const char *const TABLES[] = {"meta"};
+    KvOptions options = {
+        .directory = directory,
+        .table_names = TABLES,
+        .table_count = 1,
+        .read_only = true,
+    };
+    Kv *kv;
+    KvTxn *txn;
+    CHECK_EQ(kv_open(&options, NULL, &kv), ERROR_NONE);
+    for (size_t i = 0; i < READERS_MAX; i++)
+        CHECK_EQ(kv_begin(kv, /* is_write= */ false, &txn), ERROR_NONE);
+    CHECK_EQ(write(ready[1], "", 1), 1);
+    for (;;)
+        pause();
+}
+
+TEST(a_store_that_others_keep_busy_is_not_said_to_be_open_here)
+{
+    char url[600];
+    snprintf(url, sizeof(url), "embedded:%s/data", test_dir());
+    Tine *tine = open_ok(url);
+    Tine__V1__DescribeRequest request = TINE__V1__DESCRIBE_REQUEST__INIT;
+    Tine__V1__DescribeResponse *described;
+    CHECK_EQ(tine_describe(tine, NULL, &request, &described), 0);
+    DirectPlace place = {
+        .said = described->direct_reads,
+        .peer_user = geteuid(),
+        .instance_id = described->instance_id,
+        .format = described->format_version,
+    };
+    DirectStore *store;
+    Doubt doubt;
+    CHECK(!direct_store_open(&place, &store, &doubt));
+    CHECK_EQ(doubt.fallback, TINE_FALLBACK_OPEN_HERE);
+    tine_close(tine);
+    pid_t reader = slots_take(described->direct_reads->directory);
+    CHECK(!direct_store_open(&place, &store, &doubt));
+    CHECK_EQ(doubt.fallback, TINE_FALLBACK_STORE_ERROR);
+    CHECK(strstr(doubt.why, "READERS_FULL") != NULL);
+    CHECK_EQ(kill(reader, SIGKILL), 0);
+    CHECK_EQ(exit_code_of(reader), -1);
+    CHECK(direct_store_open(&place, &store, &doubt));
+    direct_store_close(store);
+    tine__v1__describe_response__free_unpacked(described, NULL);
 }

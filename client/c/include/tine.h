@@ -202,7 +202,7 @@ typedef struct TineClientStats {
     bool is_direct;        // the store is mapped, and was not found changed by the last read
     uint64_t direct_reads; // that ran in this process
     uint64_t calls;        // that went to the server (each counted once, however often sent)
-    uint64_t fallbacks[TINE_FALLBACK_COUNT]; // of the calls: reads that should have been direct
+    uint64_t fallbacks[TINE_FALLBACK_COUNT]; // of the calls: reads that were not direct, and why
     char last_why[256];                      // the last doubt, in words; "" if there was none
 } TineClientStats;
 
