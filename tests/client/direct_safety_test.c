@@ -255,3 +255,55 @@ TEST(a_store_that_others_keep_busy_is_not_said_to_be_open_here)
     direct_store_close(store);
     tine__v1__describe_response__free_unpacked(described, NULL);
 }
+
+enum { PROMPT_BYTES = 20 * 1000, REWRITES = 100 };
+
+// Writes the same place over and over: of the pages before nothing is needed.
+static void rewrite(Tine *tine, const char *session)
+{
+    static char prompt[PROMPT_BYTES + 1];
+    for (int i = 0; i < REWRITES; i++) {
+        memset(prompt, 'a' + i % 26, PROMPT_BYTES);
+        Tine__V1__SessionField mask[] = {TINE__V1__SESSION_FIELD__SESSION_FIELD_SYSTEM_PROMPT};
+        Tine__V1__UpdateSessionRequest request = TINE__V1__UPDATE_SESSION_REQUEST__INIT;
+        Tine__V1__UpdateSessionResponse *response;
+        request.session_id = (char *)(uintptr_t)session;
+        request.mask = mask;
+        request.n_mask = 1;
+        request.system_prompt = prompt;
+        CHECK_EQ(tine_update_session(tine, NULL, &request, &response), 0);
+        tine__v1__update_session_response__free_unpacked(response, NULL);
+    }
+}
+
+static uint64_t used_bytes(Tine *tine)
+{
+    Tine__V1__StatsResponse *stats = server_stats(tine);
+    uint64_t bytes = stats->used_bytes;
+    tine__v1__stats_response__free_unpacked(stats, NULL);
+    return bytes;
+}
+
+TEST(pages_that_a_stopped_reader_held_come_back_when_it_is_killed)
+{
+    CLEANUP(tined_end) Tined tined = {.pid = 0};
+    tined_start(&tined);
+    CLEANUP(closep) Tine *tine = open_ok(tined.url);
+    Id session = session_new(tine);
+    append_text(tine, session.text, "m");
+    rewrite(tine, session.text);
+    uint64_t at_first = used_bytes(tine);
+    pid_t reader = reader_in_a_read(&tined, session.text);
+    CHECK_EQ(kill(reader, SIGSTOP), 0);
+    rewrite(tine, session.text);
+    uint64_t held = used_bytes(tine);
+    CHECK(held - at_first >= (uint64_t)REWRITES * PROMPT_BYTES);
+
+    CHECK_EQ(kill(reader, SIGKILL), 0);
+    CHECK_EQ(exit_code_of(reader), -1);
+    CLEANUP(closep) Tine *other = open_direct(&tined); // who opens a store clears dead readers
+    CHECK_EQ(message_count(other, session.text), 1);
+    rewrite(tine, session.text);
+    CHECK(used_bytes(tine) - held < (uint64_t)REWRITES * PROMPT_BYTES / 10);
+    check_only(other, TINE_FALLBACK_COUNT, 0);
+}
