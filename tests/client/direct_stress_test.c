@@ -1,7 +1,8 @@
 // Direct reads under writers, process by process: each history read is a snapshot, whole up to its
 // end, and no older than what was acknowledged before it.
 //
-// Each writer appends numbers, and goes on to another session after some: to a new one, or a fork.
+// Each writer appends numbers, some of them with much behind, and goes on to another session after
+// some: to a new one, or a fork. Readers are killed wherever they are, and others take their place.
 // `make direct-long` runs this for ten minutes.
 
 #include <poll.h>
@@ -25,6 +26,10 @@ enum {
     READERS = 8,
     EPOCH_MESSAGES = 100,
     EPOCHS_KEPT = 64,
+    LARGE_EVERY = 7, // … numbers there is one of many pieces
+    LARGE_BYTES = 12 * 1000,
+    LOOK_MS = 20,
+    KILL_EVERY = 15, // looks
     SECONDS_DEFAULT = 20,
 };
 
@@ -36,6 +41,15 @@ typedef struct Board {
     atomic_bool is_over;
     atomic_uint_fast64_t reads, fallbacks;
 } Board;
+
+// A number's text: itself, and behind some a letter, over and over.
+static void text_make(unsigned number, char out[LARGE_BYTES])
+{
+    int size = snprintf(out, LARGE_BYTES, "%u", number);
+    if (number % LARGE_EVERY != 0) return;
+    memset(out + size, 'a' + (int)(number % 26), (size_t)(LARGE_BYTES - 1 - size));
+    out[LARGE_BYTES - 1] = '\0';
+}
 
 static Id fork_of(Tine *tine, const char *session)
 {
@@ -61,8 +75,8 @@ static void write_numbers(Board *board, const Tined *tined, unsigned writer)
             session = epoch % 2 ? fork_of(tine, session.text) : session_new(tine);
             board->writers[writer].sessions[epoch % EPOCHS_KEPT] = session;
         }
-        char text[32];
-        snprintf(text, sizeof(text), "%u", number);
+        char text[LARGE_BYTES];
+        text_make(number, text);
         append_text(tine, session.text, text);
         atomic_store(&board->writers[writer].acknowledged, number + 1);
     }
@@ -77,11 +91,19 @@ typedef struct Numbers {
 static bool count_on(void *context, const TineLent *lent)
 {
     Numbers *numbers = context;
-    Tine__V1__Message *message =
-        tine__v1__message__unpack(NULL, lent->pieces[0].size, lent->pieces[0].bytes);
-    numbers->is_torn = lent->piece_count != 1 || !message || message->n_parts != 1 ||
-                       strtoul(message->parts[0]->text->text, NULL, 10) != numbers->next;
+    uint8_t *bytes = malloc(lent->size);
+    size_t size = 0;
+    for (size_t i = 0; bytes && i < lent->piece_count; i++) {
+        memcpy(bytes + size, lent->pieces[i].bytes, lent->pieces[i].size);
+        size += lent->pieces[i].size;
+    }
+    Tine__V1__Message *message = bytes ? tine__v1__message__unpack(NULL, size, bytes) : NULL;
+    char expected[LARGE_BYTES];
+    text_make(numbers->next, expected);
+    numbers->is_torn =
+        !message || message->n_parts != 1 || strcmp(message->parts[0]->text->text, expected) != 0;
     if (message) tine__v1__message__free_unpacked(message, NULL);
+    free(bytes);
     numbers->next++;
     return !numbers->is_torn;
 }
@@ -134,6 +156,15 @@ static pid_t start(void (*run)(Board *, const Tined *, unsigned), Board *board, 
     _exit(0);
 }
 
+static void reader_replace(Board *board, const Tined *tined, pid_t *reader, unsigned number)
+{
+    int how;
+    CHECK_EQ(kill(*reader, SIGKILL), 0);
+    CHECK_EQ(waitpid(*reader, &how, 0), *reader);
+    CHECK(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+    *reader = start(read_numbers, board, tined, number);
+}
+
 TEST(histories_read_directly_under_writers_are_whole)
 {
     CLEANUP(tined_end) Tined tined = {.pid = 0};
@@ -151,10 +182,14 @@ TEST(histories_read_directly_under_writers_are_whole)
     int64_t end_ns = clock_monotonic_ns() + (int64_t)seconds * 1000000000;
     pid_t ended = 0;
     int how = 0;
-    while (ended == 0 && clock_monotonic_ns() < end_ns) {
+    unsigned killed = 0;
+    for (unsigned looks = 1; ended == 0 && clock_monotonic_ns() < end_ns; looks++) {
         ended = waitpid(-1, &how, WNOHANG); // only one that fails ends before it is told to
         if (ended == tined.pid) tined.pid = 0;
-        (void)poll(NULL, 0, 20);
+        (void)poll(NULL, 0, LOOK_MS);
+        if (ended != 0 || looks % KILL_EVERY != 0) continue;
+        unsigned number = killed++ % READERS;
+        reader_replace(board, &tined, &children[WRITERS + number], number);
     }
     atomic_store(&board->is_over, true);
     CHECK_EQ(ended, 0);
@@ -165,8 +200,9 @@ TEST(histories_read_directly_under_writers_are_whole)
     unsigned written = 0;
     for (size_t i = 0; i < WRITERS; i++)
         written += atomic_load(&board->writers[i].acknowledged);
-    printf("%zu s: %u appends, %llu histories read directly, %llu by call\n", seconds, written,
-           (unsigned long long)board->reads, (unsigned long long)board->fallbacks);
+    printf("%zu s: %u appends, %llu histories read directly, %llu by call, %u readers killed\n",
+           seconds, written, (unsigned long long)board->reads, (unsigned long long)board->fallbacks,
+           killed);
     CHECK(board->reads > 0);
     CHECK_EQ(board->fallbacks, 0);
     munmap(board, sizeof(Board));
