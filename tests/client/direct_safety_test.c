@@ -119,6 +119,49 @@ TEST(a_client_that_does_not_read_holds_no_map_back)
     CHECK_EQ(stats_of(idle).direct_reads, 2);
 }
 
+enum { GROWN_MESSAGES = 40 };
+
+typedef struct Growing {
+    Tined tined;
+    Id session;
+} Growing;
+
+// The first one writes; all read until everything is there, in maps that are too small at first.
+static void read_growing(const Worker *worker)
+{
+    const Growing *growing = worker->context;
+    Tine *tine = open_direct(&growing->tined);
+    channel_direct_for_test(tine->channel, (Clock){.now_ms = NULL}, 1 << 20);
+    char *large = calloc(1, LARGE_BYTES + 1);
+    memset(large, 'x', LARGE_BYTES);
+    unsigned count = 0, seen = 0;
+    while (seen < GROWN_MESSAGES) {
+        if (worker->number == 0) {
+            append_text(tine, growing->session.text, large);
+            count++;
+        }
+        unsigned now = message_count(tine, growing->session.text);
+        CHECK(now >= seen && (worker->number > 0 || now == count));
+        seen = now;
+    }
+    free(large);
+    TineClientStats stats = stats_of(tine);
+    CHECK_EQ(stats.fallbacks[TINE_FALLBACK_OPEN_HERE], 0);
+    CHECK_EQ(stats.fallbacks[TINE_FALLBACK_STORE_ERROR], 0);
+    tine_close(tine);
+}
+
+TEST(threads_with_clients_of_their_own_follow_a_store_that_grows)
+{
+    static Growing growing;
+    tined_start(&growing.tined);
+    Tine *tine = open_ok(growing.tined.url);
+    growing.session = session_new(tine);
+    tine_close(tine);
+    in_threads(6, read_growing, &growing);
+    tined_end(&growing.tined);
+}
+
 TEST(a_store_with_new_locks_is_opened_anew_whoever_held_the_old_one)
 {
     CLEANUP(tined_end) Tined tined = {.pid = 0};
