@@ -265,6 +265,7 @@ static void call_give(DirectChannel *direct, Call *call)
 
 typedef struct Lending {
     const Lender *lender;
+    unsigned generation; // of the process that reads
     bool has_lent;
     bool is_out_of_memory;
 } Lending;
@@ -284,9 +285,8 @@ static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
         lent.size += pieces[i].size;
     }
     lending->has_lent = true;
-    unsigned generation = process_generation();
     bool wants_more = lending->lender->read(lending->lender->context, &lent) &&
-                      generation == process_generation();
+                      lending->generation == process_generation();
     *lending->lender->is_enough = !wants_more;
     return wants_more;
 }
@@ -310,7 +310,7 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Do
     read->submitted_ns = clock_monotonic_ns();
     read->reply = *call->response; // filled in place: the page is copied once
     read->keeps_reply = true;
-    Lending lending = {.lender = call->lender};
+    Lending lending = {.lender = call->lender, .generation = direct->generation};
     MessageSink sink = {lend, &lending};
     if (call->lender) read->sink = &sink;
     ReadOutcome outcome = reader_run(direct_store_of(store), read);
