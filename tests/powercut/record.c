@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "keep.h"
 
 enum { DESCRIPTORS_MAX = 1024, PATH_MAX_BYTES = 4096 };
 
@@ -29,12 +30,20 @@ typedef struct Descriptor {
 static struct {
     pthread_mutex_t mutex;
     bool is_on;
+    bool is_dead;
     size_t fail_in; // flushes of files; 0: none fails
+    bool has_failed;
+    size_t hold_in; // … none is held
+    bool is_holding;
+    size_t kill_in; // writes; 0: it lives
+    Keep *kept;     // of the files when it died
     char root[PATH_MAX_BYTES];
     Descriptor descriptors[DESCRIPTORS_MAX];
     ino_t inodes[RECORD_NODES_MAX]; // 0: gone
     Recording recording;
 } recorder = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
 
 static long call(long code)
 {
@@ -75,7 +84,7 @@ static int node_new(ino_t inode, bool is_directory)
 static bool is_below_root(const char *path)
 {
     size_t size = strlen(recorder.root);
-    return recorder.is_on && strncmp(path, recorder.root, size) == 0 &&
+    return recorder.is_on && !recorder.is_dead && strncmp(path, recorder.root, size) == 0 &&
            (path[size] == '/' || path[size] == '\0');
 }
 
@@ -130,7 +139,7 @@ static size_t add_bytes(int node, uint64_t offset, const void *bytes, size_t siz
 
 static Descriptor *descriptor_of(int file)
 {
-    if (!recorder.is_on || file < 0 || file >= DESCRIPTORS_MAX) return NULL;
+    if (!recorder.is_on || recorder.is_dead || file < 0 || file >= DESCRIPTORS_MAX) return NULL;
     return recorder.descriptors[file].node ? &recorder.descriptors[file] : NULL;
 }
 
@@ -138,6 +147,7 @@ static int record_open(const char *path, int flags, mode_t mode)
 {
     pthread_mutex_lock(&recorder.mutex);
     bool is_ours = is_below_root(path);
+    CHECK(!is_ours || !(flags & O_APPEND)); // where its writes go is not followed
     bool is_new = is_ours && (flags & O_CREAT) && access(path, F_OK) != 0;
     int file = (int)call(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
     int code = errno;
@@ -176,6 +186,16 @@ int close(int file)
     return code;
 }
 
+// The mutex is held.
+static void die(void)
+{
+    recorder.is_dead = true;
+    recorder.kill_in = recorder.fail_in = recorder.hold_in = 0;
+    recorder.is_holding = false;
+    recorder.kept = keep_files(recorder.root);
+    pthread_cond_broadcast(&released);
+}
+
 // One write at `offset`, or (is_positioned unset) where the file stands.
 static ssize_t record_writev(int file, const struct iovec *parts, int count, off_t offset,
                              bool is_positioned)
@@ -195,8 +215,11 @@ static ssize_t record_writev(int file, const struct iovec *parts, int count, off
         at += (off_t)size;
         left -= (ssize_t)size;
     }
+    bool is_killed =
+        descriptor && !recorder.has_failed && recorder.kill_in > 0 && --recorder.kill_in == 0;
+    if (is_killed) die();
     for (size_t i = first, end = recorder.recording.count;
-         descriptor && descriptor->is_dsync && i < end; i++) {
+         descriptor && descriptor->is_dsync && !is_killed && i < end; i++) {
         add(RECORD_WRITTEN, descriptor->node - 1)->begun = i;
     }
     pthread_mutex_unlock(&recorder.mutex);
@@ -247,9 +270,16 @@ static int record_flush(int file)
     if (!descriptor) return 0;
     sched_yield(); // others may write meanwhile
     pthread_mutex_lock(&recorder.mutex);
-    bool fails = recorder.is_on && recorder.fail_in > 0 && !recorder.recording.is_directory[node] &&
-                 --recorder.fail_in == 0;
-    if (recorder.is_on) add(fails ? RECORD_FLUSH_FAILED : RECORD_FLUSH_END, node)->begun = begun;
+    bool is_file = !recorder.recording.is_directory[node];
+    if (is_file && recorder.hold_in > 0 && --recorder.hold_in == 0) {
+        recorder.is_holding = true;
+        while (recorder.is_holding)
+            pthread_cond_wait(&released, &recorder.mutex);
+    }
+    bool is_recorded = recorder.is_on && !recorder.is_dead;
+    bool fails = is_recorded && recorder.fail_in > 0 && is_file && --recorder.fail_in == 0;
+    if (fails) recorder.has_failed = true;
+    if (is_recorded) add(fails ? RECORD_FLUSH_FAILED : RECORD_FLUSH_END, node)->begun = begun;
     pthread_mutex_unlock(&recorder.mutex);
     errno = EIO;
     return fails ? -1 : 0;
@@ -408,11 +438,85 @@ void record_mark(uint64_t number)
     pthread_mutex_unlock(&recorder.mutex);
 }
 
-void record_fail_flush(size_t nth)
+bool record_fail_flush(size_t nth)
 {
     pthread_mutex_lock(&recorder.mutex);
+    bool has_failed = recorder.has_failed;
+    recorder.has_failed = false;
     recorder.fail_in = nth;
     pthread_mutex_unlock(&recorder.mutex);
+    return has_failed;
+}
+
+void record_hold_flush(size_t nth)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    recorder.hold_in = nth;
+    pthread_mutex_unlock(&recorder.mutex);
+}
+
+bool record_is_holding(void)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    bool is_holding = recorder.is_holding;
+    pthread_mutex_unlock(&recorder.mutex);
+    return is_holding;
+}
+
+void record_release_flush(void)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    recorder.hold_in = 0;
+    recorder.is_holding = false;
+    pthread_cond_broadcast(&released);
+    pthread_mutex_unlock(&recorder.mutex);
+}
+
+void record_kill(void)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    if (!recorder.is_dead && !recorder.has_failed) die();
+    pthread_mutex_unlock(&recorder.mutex);
+}
+
+void record_kill_in(size_t nth)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    recorder.kill_in = nth;
+    pthread_mutex_unlock(&recorder.mutex);
+}
+
+bool record_is_dead(void)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    bool is_dead = recorder.is_dead;
+    pthread_mutex_unlock(&recorder.mutex);
+    return is_dead;
+}
+
+void record_revive(void)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    keep_restore(recorder.kept);
+    recorder.kept = NULL;
+    recorder.is_dead = false;
+    pthread_mutex_unlock(&recorder.mutex);
+}
+
+bool record_has_file(int file)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    bool has = descriptor_of(file) != NULL;
+    pthread_mutex_unlock(&recorder.mutex);
+    return has;
+}
+
+bool record_has_path(const char *path)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    bool has = is_below_root(path);
+    pthread_mutex_unlock(&recorder.mutex);
+    return has;
 }
 
 size_t record_count(void)

@@ -1,7 +1,7 @@
 // The record: everything that this process does to the files below a directory, as libc is asked
 // to do it, in its order. libc's calls are defined in this program, so that liblmdb calls them,
 // too; they do what is asked by system calls, but flush nothing: what a disk would have, image.c
-// decides.
+// decides. A call that changes files in a way that is not recorded ends the process (record_no.c).
 
 #pragma once
 
@@ -47,9 +47,26 @@ typedef struct Recording {
 // What is below `root` now is taken for flushed.
 void record_begin(const char *root);
 void record_mark(uint64_t number);
-// Makes the `nth` flush of a file from now on fail with EIO, once. 0: none.
-void record_fail_flush(size_t nth);
+// Makes the `nth` flush of a file from now on fail with EIO, once. 0: none, and whether one has
+// failed since the last call.
+bool record_fail_flush(size_t nth);
+// The `nth` flush of a file from now on stays under way until it is released, once.
+void record_hold_flush(size_t nth);
+bool record_is_holding(void);
+void record_release_flush(void);
+// The process dies as by kill -9: of what it does from now on nothing happens, which record_revive
+// sees to once it has closed all its files. Then another process goes on. But it lives on while a
+// flush has failed, as record_fail_flush tells: that one it must live to tell.
+void record_kill(void);
+// … at its `nth` write from now on, after the bytes are in the page cache. 0: it does not.
+void record_kill_in(size_t nth);
+bool record_is_dead(void);
+void record_revive(void);
 size_t record_count(void); // so many records are there now
 // Ends the record and hands it over; record_free frees it.
 void record_end(Recording *out);
 void record_free(Recording *recording);
+
+// For those who must not do something to a recorded file.
+bool record_has_file(int file);
+bool record_has_path(const char *path);
