@@ -2,6 +2,7 @@
 
 #include "powercut_day.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -13,20 +14,33 @@
 #include "store/copy.h"
 
 static const char FIXTURE[] = SOURCE_DIR "/tests/store/fixtures/format-1.mdb.gz";
-static const char BOOT_ID[] = "the day's";
+static const char BOOT_ID[] = "the day's", NEXT_BOOT_ID[] = "the next day's";
 static const uint64_t SEQUENCE_UNKNOWN = UINT64_MAX;
 
-enum { SESSIONS_MAX = 8, FLUSH_MS = 2, RESTART_EVERY = 40, FLUSH_EVERY = 9 };
+enum {
+    SESSIONS_MAX = 8,
+    FLUSH_MS = 2,
+    RESTART_EVERY = 20,
+    FLUSH_EVERY = 9,
+    OVERTAKE_EVERY = 6,
+    OVERTAKING_MAX = 8, // writes while one flush is under way
+    KILL_EVERY = 30,
+    KILLED_WRITES_MAX = 6, // pages that an append writes, about
+};
 
 typedef struct Work {
     Day *day;
+    DayMode mode; // at the moment
     Engine *engine;
     Random random;
     char store[600];
     IdText sessions[SESSIONS_MAX];
     size_t session_count;
     const CrashRecord *last;
-    size_t flushed_count; // writes that were flushed on demand
+    size_t flushed_count; // writes that are on the disk by promise
+    bool is_overtaking;   // a flush is under way, and must not be waited for
+    bool is_compacted;
+    size_t lives; // how often the store was opened
 } Work;
 
 Engine *day_engine(DayMode mode, const char *directory, const char *boot_id)
@@ -66,19 +80,47 @@ static uint64_t sequence_ok(Engine *engine)
     return sequence;
 }
 
+size_t day_held(const History *history, Engine *engine)
+{
+    uint64_t sequence;
+    CHECK(day_sequence(engine, &sequence));
+    for (size_t i = 0; i <= history->write_count; i++) {
+        if (history->sequences[i] == sequence) return i;
+    }
+    CHECK_STR("the store is in no state of the day", NULL);
+    return 0;
+}
+
+static void mark(Work *work, uint64_t bits)
+{
+    KvStats stats;
+    size_t count = work->day->history.write_count;
+    CHECK_EQ(kv_stats(store_kv(engine_store(work->engine)), &stats), ERROR_NONE);
+    record_mark(bits | (uint64_t)count << DAY_TXN_BITS | stats.last_txn);
+    if (bits & DAY_FLUSHED) work->flushed_count = count;
+}
+
+// By the store's own call, or by the one that a client makes.
+static Error flush(Work *work)
+{
+    if (random_below(&work->random, 2)) return store_flush(engine_store(work->engine));
+    HealthRequest request = HEALTH_REQUEST__INIT;
+    return engine_call_synced(work->engine, METHOD_HEALTH, &request);
+}
+
 // False: a flush has failed, and the store has closed itself.
 static bool acknowledged(Work *work)
 {
     History *history = &work->day->history;
     uint64_t *sequence = &history->sequences[history->write_count];
     *sequence = SEQUENCE_UNKNOWN;
-    record_mark(history->write_count);
-    if (!day_sequence(work->engine, sequence)) return false;
-    if (work->day->mode != DAY_RELAXED || random_below(&work->random, FLUSH_EVERY) != 0)
+    if (record_is_dead() || !day_sequence(work->engine, sequence)) return false;
+    mark(work, work->mode == DAY_RELAXED ? 0 : DAY_FLUSHED);
+    if (work->mode != DAY_RELAXED || work->is_overtaking ||
+        random_below(&work->random, FLUSH_EVERY) != 0)
         return true;
-    if (store_flush(engine_store(work->engine))) return false;
-    work->flushed_count = history->write_count;
-    record_mark(history->write_count | DAY_FLUSHED);
+    if (flush(work)) return false;
+    mark(work, DAY_FLUSHED);
     return true;
 }
 
@@ -118,26 +160,10 @@ static void settle(Work *work, const CrashRecord *record)
     }
 }
 
-// The same kernel opens the store that it had open. After a flush that failed it may be as it was
-// at the last one, and of the other writes nothing is left; then the day goes on from there.
-static void reopen(Work *work)
+// Of the history, only the first writes happened.
+static void go_back(Work *work, size_t held)
 {
-    Day *day = work->day;
-    History *history = &day->history;
-    record_fail_flush(0);
-    work->engine = day_engine(day->mode, work->store, BOOT_ID);
-    uint64_t sequence = sequence_ok(work->engine);
-    size_t held = history->write_count;
-    if (history->sequences[held] == SEQUENCE_UNKNOWN && sequence > history->sequences[held - 1]) {
-        history->sequences[held] = sequence; // the last one is there
-    }
-    while (held > 0 && history->sequences[held] != sequence)
-        held--;
-    CHECK(held >= work->flushed_count && held > 0);
-    if (held == history->write_count) return;
-    CHECK(day->has_failed_flush && day->mode == DAY_RELAXED && day->taken_back_at == 0);
-    day->before = *history;
-    day->taken_back_at = record_count();
+    History *history = &work->day->history;
     history->write_count = held;
     work->session_count = 1;
     for (size_t i = 1; i < held; i++)
@@ -145,25 +171,81 @@ static void reopen(Work *work)
     work->last = held > 1 ? &history->writes[held - 1] : NULL;
 }
 
+// The same kernel opens the store that it had open: but for a write that nobody was answered, all
+// is there. After a flush that failed it may be as it was at the last one, and of the other writes
+// nothing is left; then the day goes on from there.
+static void reopen(Work *work)
+{
+    Day *day = work->day;
+    History *history = &day->history;
+    if (day->mode == DAY_RELAXED)
+        work->mode = random_below(&work->random, 4) ? DAY_RELAXED : DAY_SYNC;
+    record_mark(DAY_OPENING);
+    work->engine = day_engine(work->mode, work->store, day->boot_id);
+    work->lives++;
+    uint64_t sequence = sequence_ok(work->engine);
+    size_t held = history->write_count;
+    bool is_unanswered = history->sequences[held] == SEQUENCE_UNKNOWN;
+    if (is_unanswered && sequence > history->sequences[held - 1]) {
+        history->sequences[held] = sequence; // the last one is there
+    }
+    while (held > 0 && history->sequences[held] != sequence)
+        held--;
+    CHECK(held >= work->flushed_count && held > 0);
+    bool is_taken_back = held + (is_unanswered ? 1 : 0) < history->write_count;
+    if (is_taken_back) {
+        CHECK(day->has_failed_flush && day->mode == DAY_RELAXED && day->taken_back_at == 0);
+        day->before = *history;
+        day->taken_back_at = record_count();
+    }
+    if (held < history->write_count) go_back(work, held);
+    mark(work, DAY_OPENED | DAY_FLUSHED); // what a process opens is on the disk from then on
+}
+
+static void close_store(Work *work)
+{
+    bool is_dead = record_is_dead();
+    // None fails while it closes: there would be nobody to tell.
+    bool is_whole = !record_fail_flush(0) && !is_dead;
+    engine_close(work->engine);
+    if (is_dead) record_revive();
+    if (!is_whole) return;
+    work->flushed_count = work->day->history.write_count;
+    record_mark(DAY_FLUSHED | (uint64_t)work->flushed_count << DAY_TXN_BITS);
+}
+
+// The process has died, or a flush has failed.
 static void recover(Work *work)
 {
-    CHECK(work->day->has_failed_flush);
-    engine_close(work->engine);
+    CHECK(work->day->has_failed_flush || record_is_dead());
+    record_release_flush();
+    close_store(work);
     reopen(work);
+}
+
+static void fill(Work *work, CrashRecord *record)
+{
+    size_t count = work->day->history.write_count;
+    *record = (CrashRecord){.number = (uint32_t)count + 1};
+    snprintf(record->operation_id, sizeof(record->operation_id), "day-%zu", count);
+    record->op = choose(work);
+    size_t session = random_below(&work->random, work->session_count);
+    if (record->op == CRASH_PURGE && session == 0) session = work->session_count - 1;
+    memcpy(record->session, work->sessions[session], sizeof(IdText));
+    if (record->op == CRASH_DELETE) memcpy(record->target, work->last->result, sizeof(IdText));
 }
 
 static void write_one(Work *work)
 {
     History *history = &work->day->history;
     CrashRecord *record = &history->writes[history->write_count];
-    *record = (CrashRecord){.number = (uint32_t)history->write_count + 1};
-    snprintf(record->operation_id, sizeof(record->operation_id), "day-%zu", history->write_count);
-    record->op = choose(work);
-    size_t session = random_below(&work->random, work->session_count);
-    if (record->op == CRASH_PURGE && session == 0) session = work->session_count - 1;
-    memcpy(record->session, work->sessions[session], sizeof(IdText));
-    if (record->op == CRASH_DELETE) memcpy(record->target, work->last->result, sizeof(IdText));
+    fill(work, record);
+    // In the middle of a commit; of one, so that there is no third outcome.
+    if (record->op == CRASH_APPEND && !work->is_overtaking &&
+        random_below(&work->random, KILL_EVERY) == 0)
+        record_kill_in(1 + random_below(&work->random, KILLED_WRITES_MAX));
     Error error = crash_call(work->engine, record);
+    record_kill_in(0);
     if (error) {
         CHECK(error == ERROR_IO || error == ERROR_CLOSED);
         recover(work);
@@ -177,6 +259,36 @@ static void write_one(Work *work)
     } else {
         recover(work);
     }
+}
+
+// Writes while the flusher is in the middle of a flush, of data.mdb or of flushed.mdb. Then the
+// process dies, or the flusher is waited for, or not.
+static void overtake(Work *work)
+{
+    Kv *kv = store_kv(engine_store(work->engine));
+    History *history = &work->day->history;
+    size_t life = work->lives;
+    work->is_overtaking = true;
+    record_hold_flush(1 + random_below(&work->random, 2));
+    write_one(work); // wakes the flusher
+    while (work->lives == life && !record_is_holding() && !kv_has_failed(kv))
+        sched_yield();
+    for (size_t i = random_below(&work->random, OVERTAKING_MAX); work->lives == life && i > 0;
+         i--) {
+        if (kv_has_failed(kv) || history->write_count >= DAY_WRITES_MAX) break;
+        write_one(work);
+    }
+    unsigned end = (unsigned)random_below(&work->random, 3);
+    if (work->lives == life && end == 0) record_kill();
+    record_release_flush();
+    work->is_overtaking = false;
+    if (record_is_dead()) recover(work);
+    KvFlushStats stats = {.commits = 1};
+    while (work->lives == life && end == 1 && stats.commits > 0 && !kv_has_failed(kv)) {
+        sched_yield();
+        kv_flush_stats(kv, &stats);
+    }
+    if (stats.commits == 0 && work->lives == life) mark(work, DAY_FLUSHED);
 }
 
 // As `tine compact-db` does it.
@@ -202,77 +314,136 @@ static void place_fixture(const char *store)
     CHECK_EQ(system(command), 0);
 }
 
-static void work_on(Work *work, size_t write_count)
+static void restart(Work *work, size_t compact_at)
+{
+    bool is_due = !work->is_compacted && work->day->history.write_count >= compact_at;
+    if (!is_due && random_below(&work->random, 2)) record_kill();
+    close_store(work);
+    reopen(work);
+    if (!is_due) return;
+    close_store(work);
+    compact(work);
+    work->is_compacted = true;
+    reopen(work);
+}
+
+static void begin_day(Work *work)
 {
     Day *day = work->day;
     History *history = &day->history;
-    work->engine = day_engine(day->mode, work->store, BOOT_ID);
+    work->engine = day_engine(work->mode, work->store, day->boot_id);
+    work->lives = 1;
+    day->opened_at = record_count();
+    if (day->held > 0) {
+        size_t held = day_held(history, work->engine);
+        CHECK(held >= day->held);
+        day->held = held;
+        memcpy(work->sessions[0], day->session, sizeof(IdText));
+        go_back(work, held);
+        mark(work, DAY_OPENED | DAY_FLUSHED);
+        return;
+    }
     history->sequences[0] = sequence_ok(work->engine);
     engine_new_session(work->engine, NULL, day->session);
     memcpy(work->sessions[work->session_count++], day->session, sizeof(IdText));
     history->write_count = 1; // writes[0] stands for it
     CHECK(acknowledged(work));
     if (day->mode == DAY_RELAXED) CHECK_EQ(store_flush(engine_store(work->engine)), ERROR_NONE);
-    bool may_fail = random_below(&work->random, 2) && day->mode != DAY_UNSAFE;
-    size_t compact_at = 1 + random_below(&work->random, write_count);
-    size_t fail_at = 1 + random_below(&work->random, write_count);
-    while (history->write_count < write_count) {
-        bool is_compacted = history->write_count == compact_at;
-        if (is_compacted || random_below(&work->random, RESTART_EVERY) == 0) {
-            engine_close(work->engine);
-            record_fail_flush(0);
-            if (is_compacted) compact(work);
-            reopen(work);
-        }
+}
+
+static void work_on(Work *work, size_t write_count)
+{
+    Day *day = work->day;
+    History *history = &day->history;
+    begin_day(work);
+    bool may_fail = random_below(&work->random, 2) && !day->is_without_failures;
+    size_t end = history->write_count + write_count;
+    size_t compact_at = history->write_count + random_below(&work->random, write_count);
+    size_t fail_at = history->write_count + random_below(&work->random, write_count);
+    while (history->write_count < end) {
+        bool is_compaction_due = !work->is_compacted && history->write_count >= compact_at;
+        if (is_compaction_due || random_below(&work->random, RESTART_EVERY) == 0)
+            restart(work, compact_at);
         if (may_fail && !day->has_failed_flush && history->write_count >= fail_at) {
             day->has_failed_flush = true;
             record_fail_flush(1 + random_below(&work->random, 4));
         }
+        if (work->mode == DAY_RELAXED && random_below(&work->random, OVERTAKE_EVERY) == 0)
+            overtake(work);
         write_one(work);
     }
-    engine_close(work->engine);
+    close_store(work);
 }
 
-Day *day_run(DayMode mode, uint64_t seed, size_t write_count)
+static void record_day(Day *day, size_t write_count)
 {
-    CHECK(write_count <= DAY_WRITES_MAX);
+    CHECK(day->history.write_count + write_count <= DAY_WRITES_MAX);
+    Work work = {.day = day, .mode = day->mode};
+    random_seed(&work.random, day->seed);
+    snprintf(work.store, sizeof(work.store), "%s/store", day->root);
+    log_configure(LOG_OFF, STDERR_FILENO);
+    record_begin(day->root);
+    day->first_cut = record_count();
+    work_on(&work, write_count);
+    record_end(&day->recording);
+    day_find_required(day);
+}
+
+static Day *day_new(DayMode mode, uint64_t seed, bool is_without_failures)
+{
     Day *day = calloc(1, sizeof(Day));
     CHECK(day != NULL);
     day->mode = mode;
     day->seed = seed;
-    Work work = {.day = day};
-    random_seed(&work.random, seed);
-    day->has_fixture = random_below(&work.random, 2);
-    snprintf(day->root, sizeof(day->root), "%s/day-%llx", test_dir(), (unsigned long long)seed);
-    snprintf(work.store, sizeof(work.store), "%s/store", day->root);
-    CHECK_EQ(mkdir(day->root, 0700), 0);
-    if (day->has_fixture) place_fixture(work.store);
-    log_configure(LOG_OFF, STDERR_FILENO);
-    record_begin(day->root);
-    work_on(&work, write_count);
-    record_end(&day->recording);
+    day->boot_id = BOOT_ID;
+    day->is_without_failures = is_without_failures || mode == DAY_UNSAFE;
     return day;
+}
+
+static Day *run(DayMode mode, uint64_t seed, size_t write_count, bool is_without_failures)
+{
+    Day *day = day_new(mode, seed, is_without_failures);
+    day->has_fixture = seed & 1;
+    snprintf(day->root, sizeof(day->root), "%s/day-%llx", test_dir(), (unsigned long long)seed);
+    char store[600];
+    snprintf(store, sizeof(store), "%s/store", day->root);
+    CHECK_EQ(mkdir(day->root, 0700), 0);
+    if (day->has_fixture) place_fixture(store);
+    record_day(day, write_count);
+    return day;
+}
+
+Day *day_run(DayMode mode, uint64_t seed, size_t write_count)
+{
+    return run(mode, seed, write_count, /* is_without_failures= */ false);
+}
+
+Day *day_run_without_failures(DayMode mode, uint64_t seed, size_t write_count)
+{
+    return run(mode, seed, write_count, /* is_without_failures= */ true);
+}
+
+Day *day_run_after(const Day *day, size_t cut, const char *root, size_t write_count)
+{
+    if (day->required[cut] == 0) return NULL;
+    Day *next = day_new(day->mode, day->seed + 2, day->is_without_failures);
+    next->boot_id = NEXT_BOOT_ID;
+    next->history = *day_history(day, cut);
+    next->held = day->required[cut];
+    memcpy(next->session, day->session, sizeof(IdText));
+    snprintf(next->root, sizeof(next->root), "%s", root);
+    record_day(next, write_count);
+    return next;
 }
 
 void day_free(Day *day)
 {
     record_free(&day->recording);
+    free(day->required);
     free(day);
 }
 
 const History *day_history(const Day *day, size_t cut)
 {
     return cut < day->taken_back_at ? &day->before : &day->history;
-}
-
-size_t day_required(const Day *day, size_t cut)
-{
-    uint64_t required = 0;
-    for (size_t i = 0; i < cut; i++) {
-        const Record *record = &day->recording.records[i];
-        if (record->kind != RECORD_MARK) continue;
-        bool counts = day->mode != DAY_RELAXED || (record->number & DAY_FLUSHED);
-        if (counts) required = record->number & ~DAY_FLUSHED;
-    }
-    return (size_t)required;
 }

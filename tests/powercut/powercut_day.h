@@ -1,6 +1,7 @@
 // A day of work on a store, recorded: appends, messages of 1 MiB, forks, deletes, purges, restarts,
-// a compaction, and half of the days begin with the migration of a file that format 1's program
-// wrote. On half of the days one flush fails.
+// deaths of the process, a compaction, and half of the days begin with the migration of a file that
+// format 1's program wrote. A relaxed day is at times not relaxed, and writes while a flush is
+// under way. On half of the days one flush fails. After a cut another day may go on.
 
 #pragma once
 
@@ -22,7 +23,9 @@ typedef struct Day {
     DayMode mode;
     uint64_t seed;
     bool has_fixture;
-    char root[512]; // the store is root/store
+    bool is_without_failures; // no flush fails
+    char root[512];           // the store is root/store
+    const char *boot_id;
     IdText session; // the first write makes it
     History history;
     // What was written until a flush failed and the store was opened as it was before; of the cuts
@@ -30,14 +33,29 @@ typedef struct Day {
     History before;
     size_t taken_back_at;
     bool has_failed_flush;
+    size_t first_cut; // what was recorded before is on the disk
+    size_t opened_at; // the store is open for the first time
+    size_t held;      // writes that the day began with
+    size_t *required; // so many writes must be there after a cut before this record
     Recording recording;
 } Day;
 
-// Marks of the record: so many writes are acknowledged; with the bit, they were flushed on demand.
+// Marks of the record, each of so many writes and the number of the newest transaction then. With
+// the first bit, all of them are on the disk by promise; with the second, the store was opened
+// just before. With the third, it is about to be, which may give transactions' numbers anew; that
+// mark is of nothing else.
 #define DAY_FLUSHED (UINT64_C(1) << 63)
+#define DAY_OPENED (UINT64_C(1) << 62)
+#define DAY_OPENING (UINT64_C(1) << 61)
+enum { DAY_TXN_BITS = 32 };
 
 // On the heap. Its record is of the whole day, from before there is a store.
 Day *day_run(DayMode mode, uint64_t seed, size_t write_count);
+// The same, and no flush fails.
+Day *day_run_without_failures(DayMode mode, uint64_t seed, size_t write_count);
+// The day after a cut of another one: disk_write_image has made its `root`. NULL: of the other day
+// nothing is left.
+Day *day_run_after(const Day *day, size_t cut, const char *root, size_t write_count);
 void day_free(Day *day);
 
 // Opens the store as `mode` does, on a machine that was started anew if `boot_id` is another.
@@ -46,8 +64,11 @@ Engine *day_engine(DayMode mode, const char *directory, const char *boot_id);
 // What was written until the cut, and perhaps after it.
 const History *day_history(const Day *day, size_t cut);
 
-// How many of these writes the disk must have after a cut.
-size_t day_required(const Day *day, size_t cut);
+// Fills day->required (required.c).
+void day_find_required(Day *day);
+
+// How many of its writes the store holds, by its newest event.
+size_t day_held(const History *history, Engine *engine);
 
 // Of the newest event. False: the store has closed itself.
 bool day_sequence(Engine *engine, uint64_t *out);

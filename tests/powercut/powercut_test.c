@@ -12,23 +12,17 @@
 #include "image.h"
 #include "powercut_day.h"
 
-enum { IMAGES_PER_DAY = 50, IMAGES_DEFAULT = 150, WRITES_PER_DAY = 120 };
+enum {
+    IMAGES_DEFAULT = 150,
+    IMAGES_PER_DAY = 50, // of which of the day after a cut:
+    IMAGES_PER_NEXT_DAY = 20,
+    WRITES_PER_DAY = 120,
+    WRITES_PER_NEXT_DAY = 30,
+};
 
 typedef struct Tally {
     size_t images, bad;
 } Tally;
-
-// Which of the day's states the store is in: how many of its writes it holds.
-static size_t find_state(const History *history, Engine *engine)
-{
-    uint64_t sequence;
-    CHECK(day_sequence(engine, &sequence));
-    for (size_t i = 0; i <= history->write_count; i++) {
-        if (history->sequences[i] == sequence) return i;
-    }
-    CHECK_STR("the store is in no state of the day", NULL);
-    return 0;
-}
 
 static void apply(const Day *day, size_t cut, size_t write_count, Model *model)
 {
@@ -47,8 +41,8 @@ static void verify(const Day *day, const char *image, size_t cut)
     log_configure(LOG_OFF, STDERR_FILENO);
     Engine *engine = day_engine(day->mode == DAY_UNSAFE ? DAY_SYNC : day->mode, store, "another");
     CHECK_CLEAN(engine);
-    size_t required = day_required(day, cut);
-    size_t held = find_state(day_history(day, cut), engine);
+    size_t required = day->required[cut];
+    size_t held = day_held(day_history(day, cut), engine);
     if (held < required) fprintf(stderr, "%zu of %zu writes are there\n", held, required);
     CHECK(held >= required);
     apply(day, cut, held, &model);
@@ -85,14 +79,18 @@ static int compare_cuts(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-// The first record of the day: what was there before is on the disk.
-static size_t first_cut(const Day *day)
+// Cuts of which half are before the record `early_end`.
+static size_t *pick_cuts(const Day *day, size_t early_end, size_t count, Random *random)
 {
-    size_t first = 0;
-    while (day->recording.records[first].kind != RECORD_NAME ||
-           (day->has_fixture && day->recording.records[first].entries[0].name[0] != 't'))
-        first++;
-    return first;
+    size_t *cuts = calloc(count, sizeof(size_t));
+    CHECK(cuts != NULL);
+    for (size_t i = 0; i < count; i++) {
+        bool is_early = early_end > day->first_cut && i % 2 == 0;
+        size_t end = is_early ? early_end : day->recording.count;
+        cuts[i] = day->first_cut + random_below(random, end - day->first_cut + 1);
+    }
+    qsort(cuts, count, sizeof(size_t), compare_cuts);
+    return cuts;
 }
 
 static void cut_day(const Day *day, const Recording *recording, size_t image_count, bool is_quiet,
@@ -100,12 +98,8 @@ static void cut_day(const Day *day, const Recording *recording, size_t image_cou
 {
     Random random;
     random_seed(&random, day->seed + 1);
-    size_t *cuts = calloc(image_count, sizeof(size_t));
-    CHECK(cuts != NULL);
-    size_t first = first_cut(day);
-    for (size_t i = 0; i < image_count; i++)
-        cuts[i] = first + random_below(&random, recording->count - first + 1);
-    qsort(cuts, image_count, sizeof(size_t), compare_cuts);
+    // The day after a cut begins with what that has left.
+    size_t *cuts = pick_cuts(day, day->held > 0 ? day->opened_at : 0, image_count, &random);
     Disk *disk = disk_new(recording);
     char image[600];
     snprintf(image, sizeof(image), "%s/image", test_dir());
@@ -117,10 +111,29 @@ static void cut_day(const Day *day, const Recording *recording, size_t image_cou
         tally->bad++;
         if (is_quiet) continue;
         fprintf(stderr, "day %llu: the image of cut %zu of %zu is bad\n",
-                (unsigned long long)day->seed, cuts[i], recording->count);
+                (unsigned long long)day->seed, cuts[i], day->recording.count);
     }
     disk_free(disk);
     free(cuts);
+}
+
+// The power is cut, the next day goes on with what is left, and the power is cut again.
+static void cut_next_day(const Day *day, size_t image_count, Tally *tally)
+{
+    Random random;
+    random_seed(&random, day->seed + 3);
+    char root[600];
+    snprintf(root, sizeof(root), "%s/next-%llx", test_dir(), (unsigned long long)day->seed);
+    size_t span = day->recording.count - day->opened_at;
+    size_t cut = day->opened_at + random_below(&random, span + 1);
+    Disk *disk = disk_new(&day->recording);
+    disk_advance(disk, cut);
+    disk_write_image(disk, &random, root);
+    disk_free(disk);
+    Day *next = day_run_after(day, cut, root, WRITES_PER_NEXT_DAY);
+    if (!next) return;
+    cut_day(next, &next->recording, image_count, /* is_quiet= */ false, tally);
+    day_free(next);
 }
 
 static size_t image_count(void)
@@ -139,9 +152,12 @@ static void prove(DayMode mode)
     for (size_t left = image_count(); left > 0; days++) {
         size_t count = left < IMAGES_PER_DAY ? left : IMAGES_PER_DAY;
         Day *day = day_run(mode, random_next(&random), WRITES_PER_DAY);
+        size_t before = tally.images;
+        if (count > IMAGES_PER_NEXT_DAY) cut_next_day(day, IMAGES_PER_NEXT_DAY, &tally);
+        count -= tally.images - before;
         cut_day(day, &day->recording, count, /* is_quiet= */ false, &tally);
         day_free(day);
-        left -= count;
+        left -= tally.images - before;
     }
     printf("TINE_TEST_SEED=%llu: %zu images of %zu days, %zu bad\n", (unsigned long long)seed,
            tally.images, days, tally.bad);
@@ -199,7 +215,7 @@ static bool is_slot_flush(const Recording *recording, size_t index)
 
 TEST(a_side_file_that_is_not_flushed_is_found_out)
 {
-    Day *day = day_run(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
+    Day *day = day_run_without_failures(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
     size_t left_out = 0;
     for (size_t i = 0; i < day->recording.count; i++) {
         if (!is_slot_flush(&day->recording, i)) continue;
@@ -214,8 +230,8 @@ TEST(a_side_file_that_is_not_flushed_is_found_out)
 TEST(directories_that_are_not_flushed_are_found_out)
 {
     Day *day = day_run(DAY_SYNC, test_seed(), WRITES_PER_DAY);
-    size_t first = first_cut(day), left_out = 0;
-    for (size_t i = first; i < day->recording.count; i++) {
+    size_t left_out = 0;
+    for (size_t i = day->first_cut; i < day->recording.count; i++) {
         Record *record = &day->recording.records[i];
         if (record->kind != RECORD_FLUSH_END || !day->recording.is_directory[record->node])
             continue;
@@ -230,7 +246,7 @@ TEST(directories_that_are_not_flushed_are_found_out)
 // data.mdb's flush, which comes before the slot's, is moved behind it.
 TEST(two_flushes_in_the_wrong_order_are_found_out)
 {
-    Day *day = day_run(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
+    Day *day = day_run_without_failures(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
     const Recording *from = &day->recording;
     Recording to = *from;
     size_t *moved_to = calloc(from->count, sizeof(size_t)), last_of_data = 0, swapped = 0;

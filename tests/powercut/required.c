@@ -1,0 +1,91 @@
+// What the disk must hold after a cut. Two witnesses: the marks, of what the engine has promised,
+// and the flushes of flushed.mdb themselves. Such a flush that has ended is a completed one, so its
+// state must be there or a newer one: that is what it names, and no less than all that was
+// acknowledged when the flush before it had ended, whatever it names.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kv/kv_lmdb_slot.h"
+#include "powercut_day.h"
+
+typedef struct Required {
+    const Day *day;
+    size_t count;        // writes
+    size_t acknowledged; // since the store was opened, in this life of the process …
+    size_t before_flush; // … when the last flush had ended
+    size_t numbered;     // the mark from which on transactions' numbers are comparable
+    bool has_failed;     // a flush, since then: the last state is written once more
+    bool is_slots[RECORD_NODES_MAX];
+} Required;
+
+static void require(Required *required, size_t count)
+{
+    if (count > required->count) required->count = count;
+}
+
+static size_t writes_of(uint64_t mark)
+{
+    return (size_t)((mark & ~(DAY_FLUSHED | DAY_OPENED)) >> DAY_TXN_BITS);
+}
+
+static void take_mark(Required *required, size_t index)
+{
+    uint64_t mark = required->day->recording.records[index].number;
+    if (mark & (DAY_OPENED | DAY_OPENING)) required->numbered = index;
+    if (mark & DAY_OPENING) return;
+    required->acknowledged = writes_of(mark);
+    if (mark & DAY_FLUSHED) require(required, required->acknowledged);
+    if (!(mark & DAY_OPENED)) return;
+    required->before_flush = required->acknowledged;
+    required->has_failed = false;
+}
+
+// The slot that is flushed is the last that was written. False: the file was being made.
+static bool slot_of(const Recording *recording, const Record *flush, Slot *out)
+{
+    size_t i = flush->begun;
+    while (i > 0 && recording->records[i - 1].node != flush->node)
+        i--;
+    const Record *written = i > 0 ? &recording->records[i - 1] : NULL;
+    if (!written || written->kind != RECORD_WRITE || written->size != sizeof(Slot)) return false;
+    memcpy(out, written->bytes, sizeof(*out));
+    return true;
+}
+
+static void take_flush(Required *required, size_t index)
+{
+    const Recording *recording = &required->day->recording;
+    const Record *flush = &recording->records[index];
+    Slot slot;
+    if (!required->is_slots[flush->node] || !slot_of(recording, flush, &slot)) return;
+    for (size_t i = required->numbered; i < index && slot.state == SLOT_FLUSHED; i++) {
+        const Record *record = &recording->records[i];
+        bool is_of_writes = record->kind == RECORD_MARK && !(record->number & DAY_OPENING);
+        if (!is_of_writes || (uint32_t)record->number > slot.txn_id) continue;
+        require(required, writes_of(record->number));
+    }
+    if (!required->has_failed) require(required, required->before_flush);
+    required->before_flush = required->acknowledged;
+}
+
+void day_find_required(Day *day)
+{
+    static Required required;
+    size_t count = day->recording.count;
+    required = (Required){.day = day, .count = day->held};
+    day->required = calloc(count + 1, sizeof(*day->required));
+    CHECK(day->required != NULL);
+    for (size_t i = 0; i < count; i++) {
+        const Record *record = &day->recording.records[i];
+        const RecordEntry *named = &record->entries[0];
+        day->required[i] = required.count;
+        if (record->kind == RECORD_NAME && strcmp(named->name, "flushed.mdb") == 0 &&
+            named->node != RECORD_NO_NODE)
+            required.is_slots[named->node] = true;
+        if (record->kind == RECORD_MARK) take_mark(&required, i);
+        if (record->kind == RECORD_FLUSH_FAILED) required.has_failed = true;
+        if (record->kind == RECORD_FLUSH_END) take_flush(&required, i);
+    }
+    day->required[count] = required.count;
+}
