@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "image.h"
 #include "powercut_day.h"
+#include "unpinned.h"
 
 enum {
     IMAGES_DEFAULT = 150,
@@ -18,6 +19,7 @@ enum {
     IMAGES_PER_NEXT_DAY = 20,
     WRITES_PER_DAY = 120,
     WRITES_PER_NEXT_DAY = 30,
+    PINLESS_DAYS_MAX = 10,
 };
 
 typedef struct Tally {
@@ -189,6 +191,34 @@ TEST(a_store_that_is_never_flushed_is_found_out)
     Day *day = day_run(DAY_UNSAFE, test_seed(), WRITES_PER_DAY);
     expect_found(day, &day->recording);
     day_free(day);
+}
+
+// Pages must be used again while a flush is under way, and the cut be then: one day may have none.
+static void expect_pin_found(PinFault fault)
+{
+    Tally tally = {0, 0};
+    Random random;
+    random_seed(&random, test_seed());
+    for (size_t days = 0; tally.bad == 0 && days < PINLESS_DAYS_MAX; days++) {
+        pin_fault(fault);
+        Day *day = day_run_without_failures(DAY_RELAXED, random_next(&random), WRITES_PER_DAY);
+        pin_fault(PIN_IS_HELD);
+        cut_day(day, &day->recording, 100, /* is_quiet= */ true, &tally);
+        day_free(day);
+    }
+    printf("%zu of %zu images are bad\n", tally.bad, tally.images);
+    CHECK(tally.bad > 0);
+}
+
+// LMDB uses pages again that the state in flushed.mdb needs.
+TEST(a_flushed_state_that_is_not_pinned_is_found_out)
+{
+    expect_pin_found(PIN_NEVER);
+}
+
+TEST(a_pin_that_is_let_go_before_the_flush_is_found_out)
+{
+    expect_pin_found(PIN_LET_GO_EARLY);
 }
 
 static bool is_named(const Recording *recording, int node, const char *name)
