@@ -92,6 +92,18 @@ static Error flush_new_file(Kv *kv, const char *directory, ErrorDetail *detail)
                      mdb_strerror(code));
 }
 
+// A process that died in the middle of a commit may have left it in the page cache alone. Whoever
+// asks again is answered out of it, without a commit, so it must be on the disk as well.
+static Error flush_left(Kv *kv, const char *directory, ErrorDetail *detail)
+{
+    int file;
+    int code = mdb_env_get_fd(kv->env, &file);
+    if (code == 0 && fdatasync(file) != 0) code = errno;
+    if (code == 0) return ERROR_NONE;
+    return error_say(detail, kv_error_of(code), "cannot flush %s/data.mdb: %s", directory,
+                     mdb_strerror(code));
+}
+
 Error flush_recover(Kv *kv, const KvOptions *options, ErrorDetail *detail)
 {
     if (options->no_sync) return ERROR_NONE;
@@ -156,10 +168,13 @@ static Error flusher_make(Kv *kv, const KvOptions *options, ErrorDetail *detail)
 Error flush_start(Kv *kv, const KvOptions *options, ErrorDetail *detail)
 {
     if (options->no_sync || options->read_only) return ERROR_NONE;
-    MDB_envinfo info;
+    MDB_envinfo info = {.me_last_txnid = 0};
     Error error = kv_error_of(mdb_env_info(kv->env, &info));
-    if (!error && info.me_last_txnid == 0) error = flush_new_file(kv, options->directory, detail);
     bool is_relaxed = options->flush_ms > 0;
+    bool is_new = info.me_last_txnid == 0;
+    if (!error && is_new) error = flush_new_file(kv, options->directory, detail);
+    if (!error && !(is_new || is_relaxed || kv->was_relaxed))
+        error = flush_left(kv, options->directory, detail);
     if (error || !(is_relaxed || kv->was_relaxed)) return error;
     error = flusher_make(kv, options, detail);
     if (error) return error;

@@ -27,7 +27,8 @@
 MUST_USE Error flush_recover(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 
 // After LMDB opened the file, before the first write: the file, if it is new, and its name are on
-// the disk; what a process that died left unflushed, too. Starts a relaxed store's flusher.
+// the disk; what a process that died left unflushed, too, in either mode. Starts a relaxed store's
+// flusher.
 MUST_USE Error flush_start(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 
 // Flushes, and marks the store as closed in good order. No transaction may be open.

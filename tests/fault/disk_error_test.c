@@ -324,3 +324,19 @@ TEST(a_commit_whose_flush_fails_closes_a_store_that_is_not_relaxed)
     CHECK_CLEAN(scene.engine);
     engine_close(scene.engine);
 }
+
+// A process that died may have left a commit that nobody was told of. What is told of it from now
+// on must be on the disk.
+TEST(a_store_that_is_not_relaxed_is_flushed_when_it_is_opened)
+{
+    Scene scene;
+    scene_open(&scene, FLUSH_MS_MAX);
+    engine_close(scene.engine);
+    log_configure(LOG_OFF, STDERR_FILENO);
+    disk_fail((DiskFault){DISK_FLUSH, "data.mdb", EIO, 1, /* is_for_ever= */ false});
+    CHECK_EQ(open_engine(&scene, /* flush_ms= */ 0, "one"), ERROR_IO);
+    CHECK(disk_has_failed());
+    disk_mend();
+    CHECK_EQ(reopened_with(&scene, /* flush_ms= */ 0, "one"), KEPT);
+    engine_close(scene.engine);
+}

@@ -24,7 +24,7 @@ enum {
     FLUSH_EVERY = 9,
     OVERTAKE_EVERY = 6,
     OVERTAKING_MAX = 8, // writes while one flush is under way
-    KILL_EVERY = 30,
+    KILL_EVERY = 8,
     KILLED_WRITES_MAX = 6, // pages that an append writes, about
 };
 
