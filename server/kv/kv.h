@@ -120,6 +120,12 @@ bool kv_has_failed(const Kv *kv);
 bool kv_is_set_back(const Kv *kv);
 void kv_forget_set_back(Kv *kv, const char *directory);
 
+// Makes data.mdb right by itself, for whoever gives the file another name or place: what a power
+// cut left is put back, what is not flushed is flushed, and flushed.mdb says so. The caller owns
+// the directory, and nobody has the store open. `boot_id` as KvOptions.boot_id. ERROR_IO,
+// ERROR_CORRUPT, ERROR_STORE_FULL.
+MUST_USE Error kv_settle(const char *directory, const char *boot_id, ErrorDetail *detail);
+
 typedef struct KvFlushStats {
     bool is_relaxed;
     uint64_t commits;  // not flushed yet, …

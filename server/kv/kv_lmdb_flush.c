@@ -104,38 +104,6 @@ static Error flush_left(Kv *kv, const char *directory, ErrorDetail *detail)
                      mdb_strerror(code));
 }
 
-Error flush_recover(Kv *kv, const KvOptions *options, ErrorDetail *detail)
-{
-    if (options->no_sync) return ERROR_NONE;
-    Error error = ERROR_NONE;
-    if (!options->read_only && options->owns_directory) {
-        error = slot_empty_unfinished(options->directory, detail);
-    }
-    SlotFile slots;
-    Slot slot;
-    if (!error) error = slot_open(options->directory, /* create= */ false, detail, &slots);
-    if (error || slots.file < 0) return error;
-    bool found;
-    error = slot_read(&slots, &found, &slot, detail);
-    bool is_set_back = !error && found && slot.is_set_back;
-    atomic_store(&kv->is_set_back, is_set_back);
-    if (error || !found || slot.state != SLOT_FLUSHED) {
-        slot_close(&slots);
-        return error;
-    }
-    kv->was_relaxed = true;
-    char boot_id[SLOT_BOOT_ID_BYTES];
-    slot_boot_id(options->boot_id, boot_id);
-    // The same kernel still has every page that was written: a process died, nothing is lost.
-    bool is_same_boot = *boot_id && memcmp(boot_id, slot.boot_id, sizeof(boot_id)) == 0;
-    if (!is_same_boot) {
-        error = slot_restore(&slots, &slot, options->owns_directory, detail, &is_set_back);
-        atomic_store(&kv->is_set_back, is_set_back);
-    }
-    slot_close(&slots);
-    return error;
-}
-
 static Error flusher_make(Kv *kv, const KvOptions *options, ErrorDetail *detail)
 {
     KvFlusher *flusher = aligned_alloc(_Alignof(KvFlusher), sizeof(KvFlusher));

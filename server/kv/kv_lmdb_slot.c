@@ -278,8 +278,9 @@ static Error find_roots(int file, const char *directory, const Slot *slot, Error
     *out_is_there = is_meta(&meta) && memcmp(roots, slot->roots, HASH_BYTES) == 0;
     if (*out_is_there || status.st_ino != slot->inode) return ERROR_NONE;
     return error_say(detail, ERROR_CORRUPT,
-                     "%s/data.mdb lacks what was flushed to it before the power went; "
-                     "a backup may have it",
+                     "%s/data.mdb lacks what was flushed to it before the power went; tine "
+                     "restore-backup puts a backup in its place (if you copied one over it "
+                     "yourself, remove flushed.mdb)",
                      directory);
 }
 

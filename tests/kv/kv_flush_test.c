@@ -154,6 +154,69 @@ TEST(another_file_in_its_place_is_left_alone)
     kv_close(kv);
 }
 
+static void open_until_killed(void)
+{
+    KvOptions options = relaxed(BEFORE);
+    Kv *kv = open_ok(&options);
+    store_ok(kv, "b", "not flushed");
+    child_is_ready();
+}
+
+TEST(an_empty_file_is_taken_back_to)
+{
+    kill_when_ready(open_until_killed);
+    KvOptions options = relaxed(AFTER);
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "b"), "-");
+    CHECK(kv_is_set_back(kv));
+    kv_close(kv);
+}
+
+// The file is then one without the other, whatever boot comes.
+static void settle_and_part(const char *boot_id)
+{
+    ErrorDetail detail = {""};
+    kill_when_ready(work_until_killed);
+    CHECK_EQ(kv_settle(test_dir(), boot_id, &detail), ERROR_NONE);
+    CHECK_STR(detail.text, "");
+    CHECK_EQ(kv_settle(test_dir(), "a third", &detail), ERROR_NONE);
+}
+
+TEST(a_settled_store_has_all_that_a_killed_process_wrote)
+{
+    settle_and_part(BEFORE);
+    KvOptions options = relaxed("a third");
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "b"), "not flushed");
+    CHECK(!kv_is_set_back(kv));
+    kv_close(kv);
+}
+
+TEST(a_settled_store_is_as_it_was_flushed_before_the_power_went)
+{
+    settle_and_part(AFTER);
+    KvOptions options = relaxed("a third");
+    Kv *kv = open_ok(&options);
+    CHECK(kv_is_set_back(kv)); // its watchers are still to be told
+    kv_close(kv);
+    CHECK_EQ(unlink(flushed_path()), 0);
+    kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "a"), "flushed");
+    CHECK_STR(stored_at(kv, "b"), "-");
+    kv_close(kv);
+}
+
+TEST(a_store_that_was_never_relaxed_or_is_not_there_settles)
+{
+    ErrorDetail detail = {""};
+    CHECK_EQ(kv_settle(test_dir(), AFTER, &detail), ERROR_NONE);
+    KvOptions options = relaxed(BEFORE);
+    options.flush_ms = 0;
+    kv_close(open_ok(&options));
+    CHECK_EQ(kv_settle(test_dir(), AFTER, &detail), ERROR_NONE);
+    CHECK(access(flushed_path(), F_OK) != 0);
+}
+
 TEST(a_file_without_what_was_flushed_is_corrupt)
 {
     kill_when_ready(work_until_killed);
@@ -171,6 +234,8 @@ TEST(a_file_without_what_was_flushed_is_corrupt)
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_CORRUPT);
     CHECK(strstr(detail.text, "lacks what was flushed") != NULL);
+    CHECK(strstr(detail.text, "restore-backup") != NULL);
+    CHECK_EQ(kv_settle(test_dir(), AFTER, &detail), ERROR_CORRUPT);
 }
 
 TEST(a_torn_place_of_flushed_mdb_leaves_the_other)
