@@ -1,7 +1,8 @@
 // Stores as files.
 //
-// The swap keeps one rule: at each moment there is a whole store under the store's name. So the old
-// file gets a second name by a link first, and a rename then takes its first one.
+// The swap keeps one rule: at each moment, also if the power goes, there is a whole store under the
+// store's name. So the old file is settled, and gets a second name by a link that is flushed, and
+// only then a rename takes its first one.
 
 #include "place.h"
 
@@ -137,6 +138,7 @@ void partial_remove(const char *directory)
     partial_guard(NULL);
     partial_clean(directory);
     (void)unlink(file_in(directory, "data.mdb").text);
+    (void)unlink(file_in(directory, "flushed.mdb").text);
     (void)rmdir(directory);
 }
 
@@ -145,15 +147,26 @@ static int fail(const char *what, const char *path)
     return cli_say(EXIT_FAILED, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
-static int keep_old(const Place *place, const char *keep_directory)
+// A file of the old store, if it is there.
+static int keep_file(const Place *place, const char *keep_directory, const char *name)
 {
-    FilePath old = file_in(place->directory, "data.mdb");
-    FilePath kept = file_in(keep_directory, "data.mdb");
-    if (access(old.text, F_OK) != 0) return EXIT_OK; // nothing to keep
+    FilePath old = file_in(place->directory, name), kept = file_in(keep_directory, name);
+    if (link(old.text, kept.text) == 0 || errno == ENOENT) return EXIT_OK;
+    return fail("keep the old store as", kept.text);
+}
+
+// `with_note`: its flushed.mdb, too, for the file is not right without.
+static int keep_old(const Place *place, const char *keep_directory, bool with_note)
+{
+    ErrorDetail detail = {{0}};
+    if (access(file_in(place->directory, "data.mdb").text, F_OK) != 0) return EXIT_OK;
     if (mkdir(keep_directory, 0700) != 0) return fail("make", keep_directory);
-    if (link(old.text, kept.text) == 0) return EXIT_OK;
-    int code = fail("keep the old store as", kept.text);
-    (void)rmdir(keep_directory);
+    int code = keep_file(place, keep_directory, "data.mdb");
+    if (!code && with_note) code = keep_file(place, keep_directory, "flushed.mdb");
+    if (!code &&
+        (directory_sync(keep_directory, &detail) || directory_sync(place->directory, &detail)))
+        code = cli_say(EXIT_FAILED, "%s", detail.text);
+    if (code) partial_remove(keep_directory);
     return code;
 }
 
@@ -162,7 +175,9 @@ int place_swap(const Place *place, const char *partial, const char *keep_directo
     ErrorDetail detail = {{0}};
     FilePath from = file_in(partial, "data.mdb"), to = file_in(place->directory, "data.mdb");
     partial_clean(partial);
-    int code = keep_directory ? keep_old(place, keep_directory) : EXIT_OK;
+    bool is_settled = store_settle(place->directory, &detail) == ERROR_NONE;
+    if (!is_settled && !keep_directory) return cli_say(EXIT_FAILED, "%s", detail.text);
+    int code = keep_directory ? keep_old(place, keep_directory, !is_settled) : EXIT_OK;
     if (code) return code;
     if (rename(from.text, to.text) != 0) {
         code = fail("rename the copy to", to.text);
@@ -172,6 +187,7 @@ int place_swap(const Place *place, const char *partial, const char *keep_directo
     partial_guard(NULL);
     // Of the old file: readers of the new one are another matter.
     (void)unlink(file_in(place->directory, "lock.mdb").text);
+    if (!is_settled) (void)unlink(file_in(place->directory, "flushed.mdb").text);
     (void)rmdir(partial);
     if (directory_sync(place->directory, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
     return EXIT_OK;

@@ -36,7 +36,8 @@ void partial_clean(const char *directory);
 
 // Puts the data of a copy in the making in the place of the store's, at once or not at all, and
 // removes the rest of the copy. The place must be locked. With `keep_directory` (must not exist)
-// the old data is a store of its own there. EXIT_FAILED, said: the old store is untouched.
+// the old data is a store of its own there, as broken as it was. EXIT_FAILED, said: the old store
+// is untouched.
 MUST_USE int place_swap(const Place *place, const char *partial, const char *keep_directory);
 
 // The size of a store's file; 0 without one.

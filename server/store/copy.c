@@ -45,9 +45,9 @@ Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
     Error error = kv_open(&options, detail, &kv);
     if (error) return error;
     if (mkdir(copy->to, 0700) != 0) {
-        error = errno == EEXIST ? error_say(detail, ERROR_INVALID_ARGUMENT, "%s exists already",
-                                            copy->to)
-                                : fail(detail, "make", copy->to);
+        error = errno == EEXIST
+                    ? error_say(detail, ERROR_INVALID_ARGUMENT, "%s exists already", copy->to)
+                    : fail(detail, "make", copy->to);
     } else {
         error = copy_file(kv, copy, detail);
         if (error) (void)rmdir(copy->to);
@@ -68,6 +68,11 @@ static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail)
     if (!error) error = directory_sync(copy->to, detail);
     if (error) (void)unlink(path);
     return error;
+}
+
+Error store_settle(const char *directory, ErrorDetail *detail)
+{
+    return kv_settle(directory, /* boot_id= */ NULL, detail);
 }
 
 Error directory_sync(const char *path, ErrorDetail *detail)

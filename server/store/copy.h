@@ -24,5 +24,10 @@ MUST_USE Error store_copy(const StoreCopy *copy, ErrorDetail *detail);
 // to be closed after it. An interrupted one may be run again.
 MUST_USE Error store_renew(Store *store, ErrorDetail *detail);
 
+// Makes data.mdb a store by itself, before it gets another name or place: what a power cut left is
+// put back, and all is on the disk. The caller has the directory's lock. ERROR_IO, ERROR_CORRUPT,
+// ERROR_STORE_FULL.
+MUST_USE Error store_settle(const char *directory, ErrorDetail *detail);
+
 // Flushes a directory's entries to the disk. ERROR_IO.
 MUST_USE Error directory_sync(const char *path, ErrorDetail *detail);

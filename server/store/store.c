@@ -243,6 +243,9 @@ static Error store_load(Store *store, bool is_new, ErrorDetail *detail)
         error = store_initialise(&txn);
         if (!error) error = txn_commit(&txn);
         txn_abort(&txn);
+        // What is flushed until here is an empty file, which has no page to know it by: a power cut
+        // would take any other one that is put in its place back to nothing.
+        if (!error) error = kv_flush(store->kv);
         if (error) return error;
     }
     error = store_read_state(store, detail);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "place.h"
@@ -43,13 +44,14 @@ typedef struct Work {
     size_t lives; // how often the store was opened
 } Work;
 
-Engine *day_engine(DayMode mode, const char *directory, const char *boot_id)
+static Engine *open_engine(unsigned flush_ms, bool is_ephemeral, const char *directory,
+                           const char *boot_id)
 {
     EngineOptions options = {.store = {
                                  .directory = directory,
                                  .map_bytes = (size_t)1 << 30,
-                                 .is_ephemeral = mode == DAY_UNSAFE,
-                                 .flush_ms = mode == DAY_RELAXED ? FLUSH_MS : 0,
+                                 .is_ephemeral = is_ephemeral,
+                                 .flush_ms = flush_ms,
                                  .boot_id = boot_id,
                              }};
     ErrorDetail detail = {{0}};
@@ -58,6 +60,17 @@ Engine *day_engine(DayMode mode, const char *directory, const char *boot_id)
     if (error) fprintf(stderr, "%s\n", detail.text);
     CHECK_EQ(error, ERROR_NONE);
     return engine;
+}
+
+Engine *day_engine(DayMode mode, const char *directory, const char *boot_id)
+{
+    unsigned flush_ms = mode == DAY_RELAXED ? FLUSH_MS : 0;
+    return open_engine(flush_ms, mode == DAY_UNSAFE, directory, boot_id);
+}
+
+Engine *day_engine_unhurried(const char *directory, const char *boot_id)
+{
+    return open_engine(FLUSH_MS_MAX, /* is_ephemeral= */ false, directory, boot_id);
 }
 
 bool day_sequence(Engine *engine, uint64_t *out)

@@ -60,6 +60,8 @@ void day_free(Day *day);
 
 // Opens the store as `mode` does, on a machine that was started anew if `boot_id` is another.
 Engine *day_engine(DayMode mode, const char *directory, const char *boot_id);
+// A relaxed store that flushes nothing by itself, for a while.
+Engine *day_engine_unhurried(const char *directory, const char *boot_id);
 
 // What was written until the cut, and perhaps after it.
 const History *day_history(const Day *day, size_t cut);
