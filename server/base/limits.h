@@ -81,6 +81,7 @@ enum {
     READERS_WAIT_MS_MAX = 1000, // for those of other processes, where lock.mdb must be made anew
     FLUSH_MS_DEFAULT = 100,     // relaxed: a commit is flushed after so long
     FLUSH_MS_MAX = 60 * 1000,   //
+    SET_BACK_SKIP_MS = 2 * 60 * 1000, // of ids, after a power cut: the interval and a long flush
     UNFLUSHED_BYTES_BEGIN = 8 * 1024 * 1024, // with so much, at once
     UNFLUSHED_BYTES_MAX = 64 * 1024 * 1024,  // with so much, writes wait for it
 

@@ -116,7 +116,7 @@ bool kv_has_failed(const Kv *kv);
 
 // Whether a power cut or a disk's error took the store back, until kv_forget_set_back: commits that
 // were acknowledged may be gone, and what follows is another history. Forget it after the commit
-// that says so.
+// that says so: both are on the disk then, unless kv_has_failed.
 bool kv_is_set_back(const Kv *kv);
 void kv_forget_set_back(Kv *kv, const char *directory);
 

@@ -200,7 +200,12 @@ static void flusher_free(Kv *kv)
 void kv_forget_set_back(Kv *kv, const char *directory)
 {
     atomic_store(&kv->is_set_back, false);
-    if (kv->flusher) return; // the next flush says so, and has what was committed until now
+    if (kv->flusher) { // a flush says so, and has what was committed until now
+        pthread_mutex_lock(&kv->flusher->flush_mutex);
+        (void)flush_once(kv->flusher); // kv_has_failed; without a free reader slot, the next one
+        pthread_mutex_unlock(&kv->flusher->flush_mutex);
+        return;
+    }
     ErrorDetail detail;
     SlotFile slots;
     Slot slot;

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "store/copy.h"
 #include "store/migrate.h"
+#include "store/set_back.h"
 
 struct Store {
     StoreOptions options;
@@ -166,20 +167,6 @@ static Error store_read_state(Store *store, ErrorDetail *detail)
     if (!error) error = instance_read(&txn);
     txn_abort(&txn);
     return error;
-}
-
-// After a power cut or a disk's error took the store back, sequences that watchers have seen are
-// issued again: the instance becomes another, so that they are told, and begins without events.
-static Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is_renewed)
-{
-    if (!kv_is_set_back(store->kv) || store->options.is_read_only) return ERROR_NONE;
-    Error error = store_renew(store, detail);
-    if (error) return error;
-    *out_is_renewed = true;
-    kv_forget_set_back(store->kv, store->directory);
-    log_write(LOG_WARNING, "a power cut or a disk error took the store back to its last flush",
-              "directory=\"%s\"", store->directory);
-    return ERROR_NONE;
 }
 
 static Error open_kv(Store *store, ErrorDetail *detail)

@@ -1,0 +1,44 @@
+// What becomes of a store that was taken back. Nothing may be issued before all of this is on the
+// disk, else the next power cut would have the same ids issued a third time.
+
+#include "store/set_back.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "store/copy.h"
+
+// The last id is part of what was taken back. Where the clock is behind it, or stands still, the
+// next ones would be those that clients have seen.
+static Error skip_ids(Store *store, ErrorDetail *detail)
+{
+    static const uint8_t LOW_BYTES[10];
+    Txn txn;
+    Error error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
+    if (error) return error;
+    Ulid next = ulid_make(ulid_time_ms(txn.state.last_id) + SET_BACK_SKIP_MS, LOW_BYTES);
+    if (ulid_compare(next, txn.state.last_id) > 0) { // else the milliseconds have come to their end
+        txn.state.last_id = next;
+        txn.state_is_dirty = true;
+    }
+    error = txn_commit(&txn);
+    txn_abort(&txn);
+    return error;
+}
+
+Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is_renewed)
+{
+    Kv *kv = store_kv(store);
+    const StoreOptions *options = store_options(store);
+    *out_is_renewed = kv_is_set_back(kv) && !options->is_read_only;
+    if (!*out_is_renewed) return ERROR_NONE;
+    Error error = skip_ids(store, detail);
+    if (!error) error = store_renew(store, detail);
+    if (error) return error;
+    kv_forget_set_back(kv, options->directory);
+    if (kv_has_failed(kv)) {
+        return error_say(detail, ERROR_IO, "cannot flush %s/data.mdb", options->directory);
+    }
+    log_write(LOG_WARNING, "a power cut or a disk error took the store back to its last flush",
+              "directory=\"%s\"", options->directory);
+    return ERROR_NONE;
+}
