@@ -128,6 +128,12 @@ static Error flusher_make(Kv *kv, const KvOptions *options, ErrorDetail *detail)
     Error error = slot_open(options->directory, /* create= */ true, detail, &flusher->slots);
     if (error) return error;
     slot_boot_id(options->boot_id, flusher->slots.boot_id);
+    if (options->flush_ms > 0 && !*flusher->slots.boot_id) {
+        log_write(LOG_WARNING,
+                  "the kernel does not say which boot it is: the death of the process "
+                  "will take the store back to its last flush",
+                  "directory=\"%s\"", options->directory);
+    }
     flusher->slots.inode = kv->data_file.inode;
     bool found;
     return slot_read(&flusher->slots, &found, &flusher->last, detail);
