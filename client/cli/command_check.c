@@ -140,8 +140,9 @@ const Command command_check = {
     .name = "check",
     .arguments = "[DIRECTORY]",
     .summary = "checks a store: every table against every other",
-    .details = "Of a store that no tined has open, or of a backup; changes nothing. Each damage\n"
-               "is one line, its kind first; damage of the file itself is of the kind \"file\".\n"
+    .details = "Of a store that no tined has open, or of a backup. Changes nothing, but puts a\n"
+               "relaxed store back to its last flush if the power was cut. Each damage is one\n"
+               "line, its kind first; damage of the file itself is of the kind \"file\".\n"
                "Ends with 1 when there is any, 3 without a store, 4 while a tined has it (then\n"
                "check a backup: tine backup).",
     .options = OPTIONS,
