@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/encode.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/random.h"
@@ -174,7 +175,7 @@ static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *ou
     uint8_t *bytes;
     error = buffer_reserve(out, size, &bytes);
     if (error) return error;
-    protobuf_c_message_pack(exchange->request, bytes);
+    encode_before(bytes + size, exchange->request);
     buffer_grow(out, size);
     return ERROR_NONE;
 }

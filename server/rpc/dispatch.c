@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/encode.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/log_limit.h"
@@ -176,7 +177,7 @@ Error dispatch_run(Call *call, Txn *txn)
     uint8_t *bytes;
     error = buffer_reserve(&call->reply, size, &bytes);
     if (error) return error;
-    protobuf_c_message_pack(response, bytes);
+    encode_before(bytes + size, response);
     buffer_grow(&call->reply, size);
     return ERROR_NONE;
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/encode.h"
 #include "base/limits.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -488,7 +489,7 @@ Error txn_encode(Arena *arena, const ProtobufCMessage *message, size_t gap, Slic
     size_t size = protobuf_c_message_get_packed_size(message);
     uint8_t *bytes = arena_alloc(arena, gap + size);
     if (!bytes) return arena_error(arena);
-    protobuf_c_message_pack(message, bytes + gap);
+    encode_before(bytes + gap + size, message);
     *out = (Slice){bytes + gap, size};
     return ERROR_NONE;
 }
