@@ -50,6 +50,23 @@ static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out
     return ERROR_NONE;
 }
 
+// The same of the oldest event, without looking for it again as long as it is the oldest: it is
+// asked for with each event that is put. One that was purged meanwhile is remembered too, and then
+// its place is passed when its time has come, as that of any other.
+static Error event_date_oldest(Txn *txn, bool *out_found, int64_t *out_created_at)
+{
+    StoreState *state = &txn->state;
+    *out_found = state->dated_event_sequence == state->first_event_sequence;
+    if (!*out_found) {
+        uint64_t sequence = state->first_event_sequence;
+        Error error = event_oldest(txn, sequence, out_found, &state->dated_event_at);
+        if (error || !*out_found) return error;
+        state->dated_event_sequence = sequence;
+    }
+    *out_created_at = state->dated_event_at;
+    return ERROR_NONE;
+}
+
 // Takes away the oldest events over the limits, a few at a time: the ring shrinks no faster than it
 // grows, but twice as fast as it grows.
 static Error event_prune(Txn *txn)
@@ -62,7 +79,7 @@ static Error event_prune(Txn *txn)
         int64_t created_at = 0;
         bool found = false;
         if (count <= options->event_count_max) {
-            Error error = event_oldest(txn, state->first_event_sequence, &found, &created_at);
+            Error error = event_date_oldest(txn, &found, &created_at);
             if (error) return error;
             if (!found || created_at >= txn->now_ms - options->event_age_ms_max) return ERROR_NONE;
         }

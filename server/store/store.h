@@ -61,6 +61,9 @@ typedef struct StoreState {
     Ulid last_id;
     uint64_t last_event_sequence;
     uint64_t first_event_sequence; // the oldest kept; last + 1 when none is
+    // Not stored: when the event of this sequence was made, as it was read last. 0: none was.
+    uint64_t dated_event_sequence;
+    int64_t dated_event_at;
 } StoreState;
 
 typedef struct EventList EventList; // store/event.h
