@@ -44,6 +44,7 @@ struct KvTxn {
     size_t write_count;
     uint64_t value_bytes; // put; and the tables that were put to or deleted from, a bit each
     uint32_t tables_written;
+    MDB_cursor *puts[KV_TABLES_MAX]; // from a table's second put on; the engine's transaction's own
     unsigned cursor_count;
     bool is_write;
     Error failure; // a write transaction's first: it can only be aborted now
