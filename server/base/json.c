@@ -143,38 +143,57 @@ static bool json_key(Json *json)
     return json_take(json, ':');
 }
 
-#define BYTES_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
-#define HIGH_BITS BYTES_OF(0x80)
+typedef uint8_t Block __attribute__((vector_size(16)));
 
-// The high bit of a byte is set where it is zero. A byte above a zero one may be set by its borrow:
-// enough to ask whether there is any.
-static uint64_t zero_bytes(uint64_t word)
+#define BLOCK_OF(byte)                                                                             \
+    {(byte), (byte), (byte), (byte), (byte), (byte), (byte), (byte),                               \
+     (byte), (byte), (byte), (byte), (byte), (byte), (byte), (byte)}
+
+static const Block QUOTES = BLOCK_OF('"');
+static const Block BACKSLASHES = BLOCK_OF('\\');
+static const Block SPACES = BLOCK_OF(0x20);
+
+static bool is_plain(uint8_t byte)
 {
-    return (word - BYTES_OF(1)) & ~word & HIGH_BITS;
+    return byte >= 0x20 && byte != '"' && byte != '\\';
 }
 
-// Whether one of the eight bytes is a quote, a backslash or a control character.
-static bool ends_plain_text(uint64_t word)
+// Which of eight bytes, as they stand in memory, is the first that is not zero.
+static size_t first_set(uint64_t bytes)
 {
-    uint64_t controls = (word - BYTES_OF(0x20)) & ~word & HIGH_BITS;
-    uint64_t quotes = zero_bytes(word ^ BYTES_OF('"'));
-    uint64_t backslashes = zero_bytes(word ^ BYTES_OF('\\'));
-    return (controls | quotes | backslashes) != 0;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return (size_t)__builtin_ctzll(bytes) / 8;
+#else
+    return (size_t)__builtin_clzll(bytes) / 8;
+#endif
+}
+
+// How many bytes are in front of the first quote, backslash or control character.
+static size_t plain_size(const uint8_t *bytes, size_t size)
+{
+    size_t at = 0;
+    for (; size - at >= sizeof(Block); at += sizeof(Block)) {
+        Block block;
+        uint64_t halves[2];
+        memcpy(&block, bytes + at, sizeof block);
+        Block ends =
+            (Block)((block == QUOTES) | (block == BACKSLASHES) | (block < SPACES));
+        memcpy(halves, &ends, sizeof halves);
+        if (halves[0]) return at + first_set(halves[0]);
+        if (halves[1]) return at + sizeof(uint64_t) + first_set(halves[1]);
+    }
+    while (at < size && is_plain(bytes[at]))
+        at++;
+    return at;
 }
 
 static bool json_string(Json *json)
 {
     const uint8_t *bytes = json->text.bytes;
     json->at++;
-    while (json->at < json->text.size) {
-        if (json->text.size - json->at >= sizeof(uint64_t)) {
-            uint64_t word;
-            memcpy(&word, bytes + json->at, sizeof word);
-            if (!ends_plain_text(word)) {
-                json->at += sizeof word;
-                continue;
-            }
-        }
+    for (;;) {
+        json->at += plain_size(bytes + json->at, json->text.size - json->at);
+        if (json->at == json->text.size) return false;
         uint8_t byte = bytes[json->at];
         if (byte < 0x20) return false;
         if (byte == '\\') {
@@ -182,9 +201,8 @@ static bool json_string(Json *json)
             continue;
         }
         json->at++;
-        if (byte == '"') return true;
+        return true;
     }
-    return false;
 }
 
 // A lone surrogate is allowed: RFC 8259 section 8.2 leaves what it means to the reader.

@@ -2,6 +2,8 @@
 
 #include "base/ulid.h"
 
+#include "base/bytes.h"
+
 static const char DIGITS[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 // A digit's value plus one; 0 for a byte that is no digit.
@@ -11,20 +13,6 @@ static const uint8_t VALUES_PLUS_ONE[256] = {
     ['G'] = 17, ['H'] = 18, ['J'] = 19, ['K'] = 20, ['M'] = 21, ['N'] = 22, ['P'] = 23, ['Q'] = 24,
     ['R'] = 25, ['S'] = 26, ['T'] = 27, ['V'] = 28, ['W'] = 29, ['X'] = 30, ['Y'] = 31, ['Z'] = 32,
 };
-
-static uint64_t big_endian_read(const uint8_t bytes[8])
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < 8; i++)
-        value = value << 8 | bytes[i];
-    return value;
-}
-
-static void big_endian_write(uint64_t value, uint8_t out_bytes[8])
-{
-    for (size_t i = 0; i < 8; i++)
-        out_bytes[i] = (uint8_t)(value >> (56 - 8 * i));
-}
 
 bool ulid_parse(Slice text, Ulid *out)
 {
@@ -38,32 +26,38 @@ bool ulid_parse(Slice text, Ulid *out)
         high = high << 5 | low >> 59;
         low = low << 5 | (value - 1);
     }
-    big_endian_write(high, out->bytes);
-    big_endian_write(low, out->bytes + 8);
+    bytes_put_u64(out->bytes, high);
+    bytes_put_u64(out->bytes + 8, low);
     return true;
+}
+
+// The lowest `count` digits of a number.
+static inline void put_digits(uint64_t number, unsigned count, char *out)
+{
+    for (; count > 0; count--, number >>= 5)
+        out[count - 1] = DIGITS[number & 31];
 }
 
 void ulid_format(Ulid id, char out_text[ULID_TEXT_BYTES + 1])
 {
-    uint64_t high = big_endian_read(id.bytes);
-    uint64_t low = big_endian_read(id.bytes + 8);
-    for (size_t i = ULID_TEXT_BYTES; i-- > 0;) {
-        out_text[i] = DIGITS[low & 31];
-        low = low >> 5 | high << 59;
-        high >>= 5;
-    }
+    uint64_t high = bytes_get_u64(id.bytes);
+    uint64_t low = bytes_get_u64(id.bytes + 8);
+    // Twelve digits are 60 bits; what is left of the high half are the first two.
+    put_digits(high >> 56, 2, out_text);
+    put_digits(high << 4 | low >> 60, 12, out_text + 2);
+    put_digits(low, 12, out_text + 14);
     out_text[ULID_TEXT_BYTES] = '\0';
 }
 
 int64_t ulid_time_ms(Ulid id)
 {
-    return (int64_t)(big_endian_read(id.bytes) >> 16);
+    return (int64_t)(bytes_get_u64(id.bytes) >> 16);
 }
 
 Ulid ulid_make(int64_t time_ms, const uint8_t low_bytes[10])
 {
     uint8_t time_bytes[8];
-    big_endian_write((uint64_t)time_ms, time_bytes);
+    bytes_put_u64(time_bytes, (uint64_t)time_ms);
     Ulid id;
     memcpy(id.bytes, time_bytes + 2, 6);
     memcpy(id.bytes + 6, low_bytes, 10);

@@ -54,6 +54,12 @@ bool utf8_is_valid(Slice text)
 static size_t ascii_size(const uint8_t *bytes, size_t size)
 {
     size_t at = 0;
+    while (size - at >= 4 * sizeof(uint64_t)) {
+        uint64_t words[4];
+        memcpy(words, bytes + at, sizeof words);
+        if ((words[0] | words[1] | words[2] | words[3]) & HIGH_BITS) break;
+        at += sizeof words;
+    }
     while (size - at >= sizeof(uint64_t)) {
         uint64_t word;
         memcpy(&word, bytes + at, sizeof word);
