@@ -17,19 +17,19 @@ enum {
     ENTRY_COUNT_FIRST = 256,
     ID_MADE_BYTES = 4,
     ID_ARENA_BYTES = 16 * 1024 * 1024,
-    WINDOW_BYTES = 1024 * 1024,
+    WINDOW_BYTES = 256 * 1024,
 };
 
 // What happens while a file is read.
 typedef struct Reading {
     PiFile *pi;
     ErrorDetail *detail;
-    size_t line;        // from 1
-    uint64_t offset;    // of the line
-    bool has_text;      // a line before it was not blank
-    uint32_t parsed;    // lines so far that are JSON
-    uint32_t capacity;  // of the entries
-    Arena arena;        // of one line
+    size_t line;       // from 1
+    uint64_t offset;   // of the line
+    bool has_text;     // a line before it was not blank
+    uint32_t parsed;   // lines so far that are JSON
+    uint32_t capacity; // of the entries
+    Arena arena;       // of one line
 } Reading;
 
 static void note(PiFile *pi, size_t line, const char *what)
@@ -75,7 +75,8 @@ static Error slots_grow(PiFile *pi)
     memset(slots, 0xff, count * sizeof(*slots));
     pi->slots = slots;
     pi->slot_count = count;
-    for (uint32_t i = 0; i < pi->count; i++) slots[slot_of(pi, pi_file_id(pi, i))] = i;
+    for (uint32_t i = 0; i < pi->count; i++)
+        slots[slot_of(pi, pi_file_id(pi, i))] = i;
     return ERROR_NONE;
 }
 
@@ -132,8 +133,10 @@ static Error add_entry(Reading *reading, Slice json, Slice id, Slice parent_id)
     if (!error) error = choose_id(reading, id, &id_text);
     if (error) return error;
     PiEntry *entry = &pi->entries[pi->count];
-    *entry = (PiEntry){.offset = reading->offset, .bytes = (uint32_t)json.size,
-                       .line = (uint32_t)reading->line, .parsed = reading->parsed,
+    *entry = (PiEntry){.offset = reading->offset,
+                       .bytes = (uint32_t)json.size,
+                       .line = (uint32_t)reading->line,
+                       .parsed = reading->parsed,
                        .parent = PI_NONE};
     const char *parent_text = pi_text(&reading->arena, parent_id);
     if (!parent_text) return arena_error(&reading->arena);
@@ -202,8 +205,10 @@ static bool is_space(uint8_t byte)
 static Slice trim(Slice line, bool is_first)
 {
     static const uint8_t MARK[] = {0xef, 0xbb, 0xbf};
-    while (line.size > 0 && is_space(line.bytes[line.size - 1])) line.size--;
-    while (line.size > 0 && is_space(line.bytes[0])) line = slice_skip(line, 1);
+    while (line.size > 0 && is_space(line.bytes[line.size - 1]))
+        line.size--;
+    while (line.size > 0 && is_space(line.bytes[0]))
+        line = slice_skip(line, 1);
     if (is_first && slice_starts_with(line, slice(MARK, sizeof(MARK)))) line = slice_skip(line, 3);
     while (line.size > 0 && is_space(line.bytes[0]))
         line = slice_skip(line, 1);
@@ -232,23 +237,71 @@ static Error take_line(Reading *reading, Slice line)
     return error;
 }
 
+// Fills the window with what the file has from `offset` on: `wanted` bytes, or fewer at its end.
+static Error window_fill(PiFile *pi, uint64_t offset, size_t wanted)
+{
+    uint8_t *room;
+    Error error = buffer_reset(&pi->window, 0);
+    if (!error) error = buffer_reserve(&pi->window, wanted, &room);
+    if (error) return error;
+    pi->window_offset = offset;
+    size_t got = 0;
+    while (got < wanted) {
+        ssize_t part = pread(fileno(pi->file), room + got, wanted - got, (off_t)(offset + got));
+        if (part < 0 && errno == EINTR) continue;
+        if (part < 0) return ERROR_IO;
+        if (part == 0) break;
+        got += (size_t)part;
+    }
+    buffer_grow(&pi->window, got);
+    return ERROR_NONE;
+}
+
+// What the window has from `offset` on.
+static Slice window_from(const PiFile *pi, uint64_t offset)
+{
+    Slice window = buffer_slice(&pi->window);
+    uint64_t skipped = offset - pi->window_offset;
+    return offset < pi->window_offset || skipped > window.size
+               ? slice(NULL, 0)
+               : slice_skip(window, (size_t)skipped);
+}
+
+// The line that begins where the reading is, with its end; of no bytes at the file's end. Borrowed
+// from the window.
+static Error next_line(Reading *reading, Slice *out)
+{
+    PiFile *pi = reading->pi;
+    Slice rest = window_from(pi, reading->offset);
+    for (size_t searched = 0;;) {
+        const uint8_t *end =
+            rest.size > searched ? memchr(rest.bytes + searched, '\n', rest.size - searched) : NULL;
+        if (end) {
+            *out = slice(rest.bytes, (size_t)(end - rest.bytes) + 1);
+            return ERROR_NONE;
+        }
+        searched = rest.size;
+        Error error = window_fill(pi, reading->offset, 2 * searched + WINDOW_BYTES);
+        if (error) return error;
+        rest = window_from(pi, reading->offset);
+        *out = rest;
+        if (rest.size <= searched) return ERROR_NONE;
+    }
+}
+
 static Error read_lines(Reading *reading)
 {
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t size;
-    Error error = ERROR_NONE;
-    while (!error && (size = getline(&line, &capacity, reading->pi->file)) >= 0) {
+    Slice line;
+    Error error = next_line(reading, &line);
+    while (!error && line.size > 0) {
         reading->line++;
-        error = take_line(reading, slice(line, (size_t)size));
-        reading->offset += (uint64_t)size;
+        error = take_line(reading, line);
+        reading->offset += line.size;
+        if (!error) error = next_line(reading, &line);
     }
-    free(line);
     reading->pi->bytes = reading->offset;
-    if (!error && ferror(reading->pi->file)) {
-        error = error_say(reading->detail, ERROR_IO, "it cannot be read: %s", strerror(errno));
-    }
-    return error;
+    if (error != ERROR_IO) return error;
+    return error_say(reading->detail, ERROR_IO, "it cannot be read: %s", strerror(errno));
 }
 
 static const char *parent_id_of(const PiFile *pi, uint32_t entry)
@@ -326,23 +379,17 @@ void pi_file_close(PiFile *pi)
     *pi = (PiFile){0};
 }
 
-// Fills the window with what the file has from `offset` on, `size` bytes at least.
-static Error window_move(PiFile *pi, uint64_t offset, size_t size)
+static Error stretch(PiFile *pi, uint64_t start, uint64_t end, Slice *out)
 {
-    size_t wanted = size > WINDOW_BYTES ? size : WINDOW_BYTES;
-    uint8_t *room;
-    Error error = buffer_reset(&pi->window, 0);
-    if (!error) error = buffer_reserve(&pi->window, wanted, &room);
-    if (error) return error;
-    pi->window_offset = offset;
-    size_t got = 0;
-    while (got < size) {
-        ssize_t part = pread(fileno(pi->file), room + got, wanted - got, (off_t)(offset + got));
-        if (part < 0 && errno == EINTR) continue;
-        if (part <= 0) return ERROR_IO; // it has become shorter
-        got += (size_t)part;
+    size_t size = (size_t)(end - start);
+    Slice held = window_from(pi, start);
+    if (held.size < size) {
+        Error error = window_fill(pi, start, size > WINDOW_BYTES ? size : WINDOW_BYTES);
+        if (error) return error;
+        held = window_from(pi, start);
     }
-    buffer_grow(&pi->window, got);
+    if (held.size < size) return ERROR_IO; // it has become shorter
+    *out = slice(held.bytes, size);
     return ERROR_NONE;
 }
 
@@ -350,22 +397,12 @@ Error pi_file_source(PiFile *pi, uint32_t entry, Slice *out)
 {
     uint64_t start = entry > 0 ? pi->entries[entry].offset : pi->header_end;
     uint64_t end = entry + 1 < pi->count ? pi->entries[entry + 1].offset : pi->bytes;
-    size_t size = (size_t)(end - start);
-    uint64_t window_end = pi->window_offset + buffer_size(&pi->window);
-    if (start < pi->window_offset || end > window_end) {
-        Error error = window_move(pi, start, size);
-        if (error) return error;
-    }
-    *out = slice(buffer_slice(&pi->window).bytes + (start - pi->window_offset), size);
-    return ERROR_NONE;
+    return stretch(pi, start, end, out);
 }
 
 Error pi_file_rest(PiFile *pi, Slice *out)
 {
-    size_t size = (size_t)(pi->bytes - pi->header_end);
-    Error error = window_move(pi, pi->header_end, size);
-    if (!error) *out = slice(buffer_slice(&pi->window).bytes, size);
-    return error;
+    return stretch(pi, pi->header_end, pi->bytes, out);
 }
 
 uint32_t pi_file_at_place(const PiFile *pi, int64_t place)

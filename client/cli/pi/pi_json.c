@@ -31,7 +31,8 @@ static size_t skip_string(Slice text, size_t at)
         const uint8_t *quote = memchr(text.bytes + from, '"', text.size - from);
         if (!quote) break;
         size_t end = (size_t)(quote - text.bytes), escapes = 0;
-        while (end - escapes > at + 1 && text.bytes[end - escapes - 1] == '\\') escapes++;
+        while (end - escapes > at + 1 && text.bytes[end - escapes - 1] == '\\')
+            escapes++;
         if (escapes % 2 == 0) return end + 1;
         from = end + 1;
     }
@@ -59,7 +60,8 @@ static size_t skip_value(Slice text, size_t at)
     uint8_t byte = at < text.size ? text.bytes[at] : 0;
     if (byte == '"') return skip_string(text, at);
     if (byte == '{' || byte == '[') return skip_brackets(text, at);
-    while (at < text.size && !strchr(",]} \t\r\n", text.bytes[at])) at++;
+    while (at < text.size && !strchr(",]} \t\r\n", text.bytes[at]))
+        at++;
     return at;
 }
 
@@ -164,7 +166,8 @@ char *pi_mended(Arena *arena, Slice text)
     size_t size = 0;
     for (size_t at = 0; out && at < text.size;) {
         size_t good = 4 < text.size - at ? 4 : text.size - at;
-        while (good > 0 && !utf8_is_valid(slice(text.bytes + at, good))) good--;
+        while (good > 0 && !utf8_is_valid(slice(text.bytes + at, good)))
+            good--;
         if (good == 0) {
             size += put_point(out + size, REPLACEMENT);
             at++;
@@ -222,7 +225,8 @@ bool pi_key_is(Slice key, const char *name)
 
 Error pi_members(Slice object, const char *const *names, size_t count, Slice *out, Buffer *rest)
 {
-    for (size_t i = 0; i < count; i++) out[i] = (Slice){NULL, 0};
+    for (size_t i = 0; i < count; i++)
+        out[i] = (Slice){NULL, 0};
     PiWalk walk = pi_walk(object);
     Slice key, value;
     Error error = ERROR_NONE;
@@ -333,7 +337,8 @@ int64_t pi_time_ms(Slice value)
                       &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &seconds, zone);
     if (read < 6 || parts.tm_mon < 1 || parts.tm_mon > 12 || parts.tm_mday < 1 ||
         parts.tm_mday > 31 || parts.tm_hour < 0 || parts.tm_hour > 24 || parts.tm_min < 0 ||
-        parts.tm_min > 59 || !(seconds >= 0 && seconds < 61)) return 0;
+        parts.tm_min > 59 || !(seconds >= 0 && seconds < 61))
+        return 0;
     parts.tm_year -= 1900;
     parts.tm_mon -= 1;
     int64_t offset = 0;
