@@ -161,6 +161,9 @@ MUST_USE Error kv_get(KvTxn *txn, KvTable table, Slice key, bool *out_found, Sli
 // (kv_delete's key may.)
 MUST_USE Error kv_put(KvTxn *txn, KvTable table, Slice key, Slice value);
 
+// Puts a row if there is none with this key; else `out_is_put` is false and nothing was changed.
+MUST_USE Error kv_put_new(KvTxn *txn, KvTable table, Slice key, Slice value, bool *out_is_put);
+
 // Puts a value of `size` bytes that the caller fills in at once; `out_value` is good until the
 // next write.
 MUST_USE Error kv_put_reserve(KvTxn *txn, KvTable table, Slice key, size_t size,

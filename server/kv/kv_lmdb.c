@@ -323,6 +323,21 @@ Error kv_put(KvTxn *txn, KvTable table, Slice key, Slice value)
     return ERROR_NONE;
 }
 
+Error kv_put_new(KvTxn *txn, KvTable table, Slice key, Slice value, bool *out_is_put)
+{
+    assert(txn->is_write);
+    Error error = ask_seam(txn->kv, KV_PUT, table);
+    if (error) return fail_txn(txn, error);
+
+    MDB_val engine_key = key_of(key);
+    MDB_val engine_value = value_of(value);
+    int code = put_in_engine(txn, table, &engine_key, &engine_value, MDB_NOOVERWRITE);
+    if (code && code != MDB_KEYEXIST) return fail_txn(txn, kv_error_of(code));
+    if (code == 0) note_write(txn, table, value.size);
+    *out_is_put = code == 0;
+    return ERROR_NONE;
+}
+
 Error kv_put_reserve(KvTxn *txn, KvTable table, Slice key, size_t size, uint8_t **out_value)
 {
     assert(txn->is_write);

@@ -1,6 +1,7 @@
 // Appending one entry. First everything is checked, then everything is put: the rows are, in order,
-// the origin (only on a branch of its own), the entry's chunks, its owner, its indexes, the
-// ancestors' heads (only with propagate_usage), the event; then, once for all that is appended
+// the external id (whose put is its check, and changes nothing when it is taken), the origin (only
+// on a branch of its own), the entry's chunks, its owner, its other indexes, the ancestors' heads
+// (only with propagate_usage), the event; then, once for all that is appended
 // together, by_active (unless the session is the last already) and the session's head.
 
 #include "store/message_append.h"
@@ -60,7 +61,7 @@ static Error place_parent(Txn *txn, const MessageAppend *append, Place *place)
     return ERROR_NONE;
 }
 
-static Error place_external(Txn *txn, const MessageAppend *append)
+static Error check_external(Txn *txn, const MessageAppend *append)
 {
     const External *external = append->draft->message->external;
     if (!external) return ERROR_NONE;
@@ -76,10 +77,26 @@ static Error place_external(Txn *txn, const MessageAppend *append)
 
 static Error place_check(Txn *txn, const MessageAppend *append, Place *place)
 {
+    const NewMessage *message = append->draft->message;
     Error error = place_parent(txn, append, place);
-    if (!error) error = place_external(txn, append);
-    if (error || append->draft->message->kind != MESSAGE_KIND_COMPACTION) return error;
-    return marker_cut_off(txn, append->draft->message->marker, place->parent, &place->cut_off);
+    if (error || message->kind != MESSAGE_KIND_COMPACTION) return error;
+    error = check_external(txn, append); // it is told before what the marker lacks
+    return error ? error : marker_cut_off(txn, message->marker, place->parent, &place->cut_off);
+}
+
+// One descent of a table whose rows lie anywhere, where a look before a put would be two.
+static Error put_external(Txn *txn, const MessageAppend *append, Ulid id)
+{
+    const External *external = append->draft->message->external;
+    if (!external) return ERROR_NONE;
+    Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
+    Key key = key_message_external(append->session, hash);
+    bool is_put;
+    Error error =
+        kv_put_new(txn->kv, TABLE_MESSAGE_EXTERNAL, key_slice(&key), ulid_slice(&id), &is_put);
+    if (error || is_put) return error;
+    error = check_external(txn, append);
+    return error ? error : txn_put(txn, TABLE_MESSAGE_EXTERNAL, &key, ulid_slice(&id));
 }
 
 static size_t put_id_field(uint8_t *out, uint32_t number, Ulid id)
@@ -133,12 +150,6 @@ static Error put_indexes(Txn *txn, const MessageAppend *append, const Place *pla
                                  append->draft->first_text.size > 0);
     }
     if (error) return error;
-    if (message->external) {
-        Hash hash = hash_pair(slice_of(message->external->source), slice_of(message->external->id));
-        Key key = key_message_external(append->session, hash);
-        error = txn_put(txn, TABLE_MESSAGE_EXTERNAL, &key, ulid_slice(&id));
-        if (error) return error;
-    }
     return marker_index_put(txn, append->session, message->kind, id, place->cut_off);
 }
 
@@ -195,10 +206,10 @@ static Error receipt_fill(Txn *txn, const MessageAppend *append, const Place *pl
 }
 
 // The origin of an entry that does not follow the head; the last previews then start anew.
-static Error put_branch(Txn *txn, const MessageAppend *append, const Place *place)
+static Error put_branch(Txn *txn, const MessageAppend *append, const Place *place, Ulid origin)
 {
     SessionOrigin target = {true, place->parent_owner, place->parent};
-    Error error = origin_put(txn, append->session, txn_issue_id(txn), &target);
+    Error error = origin_put(txn, append->session, origin, &target);
     if (error) return error;
     return preview_recompute_last(txn, append->session, place->head);
 }
@@ -206,12 +217,14 @@ static Error put_branch(Txn *txn, const MessageAppend *append, const Place *plac
 static Error put_all(Txn *txn, const MessageAppend *append, Place *place, Receipt *receipt,
                      Ulid *out_id)
 {
-    Error error = place->is_branch ? put_branch(txn, append, place) : ERROR_NONE;
-    if (error) return error;
     const MessageDraft *draft = append->draft;
     Session *head = place->head;
     int64_t created_at = draft->created_at ? draft->created_at : txn->now_ms;
+    Ulid origin = place->is_branch ? txn_issue_id(txn) : ULID_ZERO; // before the entry's own
     Ulid id = txn_issue_id(txn);
+    Error error = put_external(txn, append, id);
+    if (!error && place->is_branch) error = put_branch(txn, append, place, origin);
+    if (error) return error;
     *out_id = id;
 
     error = receipt_fill(txn, append, place, id, created_at, receipt);

@@ -210,17 +210,37 @@ char *pi_raw(Arena *arena, Slice value)
     return !text || json_is_valid(slice_of(text), NULL) ? text : empty;
 }
 
-bool pi_key_is(Slice key, const char *name)
+// Of a key that is written with escapes.
+static bool escaped_key_is(Slice key, const char *name)
 {
-    size_t size = strlen(name);
-    if (key.size == size + 2 && memcmp(key.bytes + 1, name, size) == 0) return true;
-    if (!memchr(key.bytes, '\\', key.size) || key.size > 6 * size + 2) return false;
+    if (key.size > 6 * strlen(name) + 2) return false;
     Arena arena;
     arena_init(&arena, 4096);
     const char *text = pi_text(&arena, key);
     bool is_same = text && strcmp(text, name) == 0;
     arena_free(&arena);
     return is_same;
+}
+
+// Which of the names a key is; `count` if none. Most are told apart by their first byte.
+static size_t name_of(Slice key, const char *const *names, size_t count)
+{
+    bool is_escaped = memchr(key.bytes, '\\', key.size) != NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = names[i];
+        if (is_escaped) {
+            if (escaped_key_is(key, name)) return i;
+        } else if (key.bytes[1] == (uint8_t)name[0]) {
+            size_t size = strlen(name);
+            if (key.size == size + 2 && memcmp(key.bytes + 1, name, size) == 0) return i;
+        }
+    }
+    return count;
+}
+
+bool pi_key_is(Slice key, const char *name)
+{
+    return key.size >= 2 && name_of(key, &name, 1) == 0;
 }
 
 Error pi_members(Slice object, const char *const *names, size_t count, Slice *out, Buffer *rest)
@@ -231,9 +251,7 @@ Error pi_members(Slice object, const char *const *names, size_t count, Slice *ou
     Slice key, value;
     Error error = ERROR_NONE;
     while (walk.is_object && !error && pi_walk_next(&walk, &key, &value)) {
-        size_t i = 0;
-        while (i < count && !pi_key_is(key, names[i]))
-            i++;
+        size_t i = name_of(key, names, count);
         if (i < count) {
             out[i] = value;
         } else if (rest) {
