@@ -20,7 +20,8 @@ TEST(pi_time_that_pi_writes_is_read_back_on_every_day)
     enum { DAY_MS = 24 * 60 * 60 * 1000 };
     Random random;
     random_seed(&random, 3);
-    for (int64_t day = 0; day * DAY_MS < TIME_MS_MAX; day += 1 + (int64_t)random_below(&random, 9)) {
+    for (int64_t day = 0; day * DAY_MS < TIME_MS_MAX;
+         day += 1 + (int64_t)random_below(&random, 9)) {
         int64_t time_ms = day * DAY_MS + 1 + (int64_t)random_below(&random, DAY_MS - 1);
         char text[PI_TIME_BYTES], quoted[PI_TIME_BYTES + 2];
         pi_time_write(time_ms, text);
@@ -59,8 +60,21 @@ TEST(pi_time_that_is_none_is_zero)
 TEST(pi_number_is_what_strtod_says)
 {
     static const char *const NUMBERS[] = {
-        "0",  "7",   "-0", "-1",  "12.5", "1e3", "1E-3", "999999999999999", "9007199254740993",
-        "10", "0.1", "-2", "1e9", "1763632800000", "123456789012345678901234567890",
+        "0",
+        "7",
+        "-0",
+        "-1",
+        "12.5",
+        "1e3",
+        "1E-3",
+        "999999999999999",
+        "9007199254740993",
+        "10",
+        "0.1",
+        "-2",
+        "1e9",
+        "1763632800000",
+        "123456789012345678901234567890",
     };
     for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(*NUMBERS); i++) {
         CHECK(pi_number(slice_of(NUMBERS[i])) == strtod(NUMBERS[i], NULL));

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/json.h"
@@ -17,7 +16,6 @@ enum {
     ENTRY_COUNT_FIRST = 256,
     ID_MADE_BYTES = 4,
     ID_ARENA_BYTES = 16 * 1024 * 1024,
-    WINDOW_BYTES = 256 * 1024,
 };
 
 // What happens while a file is read.
@@ -30,6 +28,7 @@ typedef struct Reading {
     uint32_t parsed;   // lines so far that are JSON
     uint32_t capacity; // of the entries
     Arena arena;       // of one line
+    PiAhead *ahead;
 } Reading;
 
 static void note(PiFile *pi, size_t line, const char *what)
@@ -196,28 +195,10 @@ static Error take_value(Reading *reading, Slice json)
     return error;
 }
 
-static bool is_space(uint8_t byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
-
-// Without the white space that JSON allows around it, and a byte order mark before it.
-static Slice trim(Slice line, bool is_first)
-{
-    static const uint8_t MARK[] = {0xef, 0xbb, 0xbf};
-    while (line.size > 0 && is_space(line.bytes[line.size - 1]))
-        line.size--;
-    while (line.size > 0 && is_space(line.bytes[0]))
-        line = slice_skip(line, 1);
-    if (is_first && slice_starts_with(line, slice(MARK, sizeof(MARK)))) line = slice_skip(line, 3);
-    while (line.size > 0 && is_space(line.bytes[0]))
-        line = slice_skip(line, 1);
-    return line;
-}
-
 static Error take_line(Reading *reading, Slice line)
 {
-    Slice json = trim(line, !reading->has_text);
+    bool is_first = !reading->has_text; // the thread ahead does not know of it
+    Slice json = pi_line_json(line, is_first);
     if (json.size == 0) return ERROR_NONE;
     reading->has_text = true;
     if (json.size > PI_LINE_BYTES_MAX) {
@@ -225,7 +206,9 @@ static Error take_line(Reading *reading, Slice line)
                          "line %zu has %zu bytes; %d are allowed", reading->line, json.size,
                          PI_LINE_BYTES_MAX);
     }
-    if (!json_is_well_formed(json)) {
+    bool is_json = is_first ? json_is_well_formed(json)
+                            : pi_ahead_is_json(reading->ahead, reading->offset, json);
+    if (!is_json) {
         note(reading->pi, reading->line, "not JSON; kept, but no entry");
         return ERROR_NONE;
     }
@@ -237,67 +220,16 @@ static Error take_line(Reading *reading, Slice line)
     return error;
 }
 
-// Fills the window with what the file has from `offset` on: `wanted` bytes, or fewer at its end.
-static Error window_fill(PiFile *pi, uint64_t offset, size_t wanted)
-{
-    uint8_t *room;
-    Error error = buffer_reset(&pi->window, 0);
-    if (!error) error = buffer_reserve(&pi->window, wanted, &room);
-    if (error) return error;
-    pi->window_offset = offset;
-    size_t got = 0;
-    while (got < wanted) {
-        ssize_t part = pread(fileno(pi->file), room + got, wanted - got, (off_t)(offset + got));
-        if (part < 0 && errno == EINTR) continue;
-        if (part < 0) return ERROR_IO;
-        if (part == 0) break;
-        got += (size_t)part;
-    }
-    buffer_grow(&pi->window, got);
-    return ERROR_NONE;
-}
-
-// What the window has from `offset` on.
-static Slice window_from(const PiFile *pi, uint64_t offset)
-{
-    Slice window = buffer_slice(&pi->window);
-    uint64_t skipped = offset - pi->window_offset;
-    return offset < pi->window_offset || skipped > window.size
-               ? slice(NULL, 0)
-               : slice_skip(window, (size_t)skipped);
-}
-
-// The line that begins where the reading is, with its end; of no bytes at the file's end. Borrowed
-// from the window.
-static Error next_line(Reading *reading, Slice *out)
-{
-    PiFile *pi = reading->pi;
-    Slice rest = window_from(pi, reading->offset);
-    for (size_t searched = 0;;) {
-        const uint8_t *end =
-            rest.size > searched ? memchr(rest.bytes + searched, '\n', rest.size - searched) : NULL;
-        if (end) {
-            *out = slice(rest.bytes, (size_t)(end - rest.bytes) + 1);
-            return ERROR_NONE;
-        }
-        searched = rest.size;
-        Error error = window_fill(pi, reading->offset, 2 * searched + WINDOW_BYTES);
-        if (error) return error;
-        rest = window_from(pi, reading->offset);
-        *out = rest;
-        if (rest.size <= searched) return ERROR_NONE;
-    }
-}
-
 static Error read_lines(Reading *reading)
 {
+    PiWindow *window = &reading->pi->window;
     Slice line;
-    Error error = next_line(reading, &line);
+    Error error = pi_window_line(window, reading->offset, &line);
     while (!error && line.size > 0) {
         reading->line++;
         error = take_line(reading, line);
         reading->offset += line.size;
-        if (!error) error = next_line(reading, &line);
+        if (!error) error = pi_window_line(window, reading->offset, &line);
     }
     reading->pi->bytes = reading->offset;
     if (error != ERROR_IO) return error;
@@ -347,10 +279,15 @@ static void resolve_parents(PiFile *pi)
 
 Error pi_file_open(PiFile *pi, FILE *file, ErrorDetail *detail)
 {
-    *pi = (PiFile){.file = file};
+    *pi = (PiFile){.file = file, .window.file = fileno(file)};
     Reading reading = {.pi = pi, .detail = detail};
     arena_init(&reading.arena, ID_ARENA_BYTES);
+    reading.ahead = calloc(1, sizeof(*reading.ahead));
+    if (!reading.ahead) return ERROR_OUT_OF_MEMORY;
+    pi_ahead_start(reading.ahead, fileno(file));
     Error error = read_lines(&reading);
+    pi_ahead_stop(reading.ahead);
+    free(reading.ahead);
     arena_free(&reading.arena);
     if (error) return error;
     if (!pi->header) {
@@ -375,19 +312,16 @@ void pi_file_close(PiFile *pi)
     free(pi->order);
     free(pi->slots);
     buffer_free(&pi->texts);
-    buffer_free(&pi->window);
+    pi_window_free(&pi->window);
     *pi = (PiFile){0};
 }
 
 static Error stretch(PiFile *pi, uint64_t start, uint64_t end, Slice *out)
 {
     size_t size = (size_t)(end - start);
-    Slice held = window_from(pi, start);
-    if (held.size < size) {
-        Error error = window_fill(pi, start, size > WINDOW_BYTES ? size : WINDOW_BYTES);
-        if (error) return error;
-        held = window_from(pi, start);
-    }
+    Slice held;
+    Error error = pi_window_at(&pi->window, start, size, &held);
+    if (error) return error;
     if (held.size < size) return ERROR_IO; // it has become shorter
     *out = slice(held.bytes, size);
     return ERROR_NONE;

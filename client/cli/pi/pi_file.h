@@ -19,12 +19,13 @@
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "base/slice.h"
+#include "pi/pi_lines.h"
 
 #define PI_NONE UINT32_MAX
 
 enum {
     PI_STORE_ID_BYTES = 27,
-    PI_PROBLEMS_MAX = 20,       // kept; all are counted
+    PI_PROBLEMS_MAX = 20,                             // kept; all are counted
     PI_LINE_BYTES_MAX = 16 * 1024 * 1024 - 64 * 1024, // an entry's, so that a request can hold it
     PI_ENTRY_COUNT_MAX = 100 * 1000 * 1000,
 };
@@ -53,11 +54,11 @@ typedef struct PiProblem {
 typedef struct PiFile {
     FILE *file; // borrowed
     uint64_t bytes;
-    char *header; // the first header's JSON; owned
+    char *header;        // the first header's JSON; owned
     uint64_t header_end; // where it ends in the file
-    char *id;     // the session's; owned
-    unsigned version; // as found; 1 if it says none
-    bool makes_ids;   // version 1: its entries have none
+    char *id;            // the session's; owned
+    unsigned version;    // as found; 1 if it says none
+    bool makes_ids;      // version 1: its entries have none
 
     PiEntry *entries; // in the file's order; owned
     uint32_t count;
@@ -66,8 +67,7 @@ typedef struct PiFile {
     uint32_t *slots; // a hash table of ids: the latest entry that has it; owned
     size_t slot_count;
 
-    Buffer window;          // a stretch of the file …
-    uint64_t window_offset; // … that begins here
+    PiWindow window; // of the file
 
     PiProblem problems[PI_PROBLEMS_MAX];
     size_t problem_count;
