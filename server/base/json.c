@@ -146,8 +146,10 @@ static bool json_key(Json *json)
 typedef uint8_t Block __attribute__((vector_size(16)));
 
 #define BLOCK_OF(byte)                                                                             \
-    {(byte), (byte), (byte), (byte), (byte), (byte), (byte), (byte),                               \
-     (byte), (byte), (byte), (byte), (byte), (byte), (byte), (byte)}
+    {                                                                                              \
+        (byte), (byte), (byte), (byte), (byte), (byte), (byte), (byte), (byte), (byte), (byte),    \
+            (byte), (byte), (byte), (byte), (byte)                                                 \
+    }
 
 static const Block QUOTES = BLOCK_OF('"');
 static const Block BACKSLASHES = BLOCK_OF('\\');
@@ -176,8 +178,7 @@ static size_t plain_size(const uint8_t *bytes, size_t size)
         Block block;
         uint64_t halves[2];
         memcpy(&block, bytes + at, sizeof block);
-        Block ends =
-            (Block)((block == QUOTES) | (block == BACKSLASHES) | (block < SPACES));
+        Block ends = (Block)((block == QUOTES) | (block == BACKSLASHES) | (block < SPACES));
         memcpy(halves, &ends, sizeof halves);
         if (halves[0]) return at + first_set(halves[0]);
         if (halves[1]) return at + sizeof(uint64_t) + first_set(halves[1]);

@@ -9,9 +9,18 @@
 enum { WIRE_NUMBER_MAX = (1 << 29) - 1 };
 
 static bool take_tag(Slice *rest, uint32_t *out_number, uint32_t *out_type);
-static bool take_varint(Slice *rest, uint64_t *out_value);
+static bool take_long_varint(Slice *rest, uint64_t *out_value);
 static bool take_fixed(Slice *rest, size_t size, uint64_t *out_value);
 static bool take_content(Slice *rest, WireField *field);
+
+// Most tags and most lengths are one byte.
+static inline bool take_varint(Slice *rest, uint64_t *out_value)
+{
+    if (rest->size == 0 || rest->bytes[0] >= 0x80) return take_long_varint(rest, out_value);
+    *out_value = rest->bytes[0];
+    *rest = slice(rest->bytes + 1, rest->size - 1);
+    return true;
+}
 
 bool wire_next(Slice *rest, WireField *out_field)
 {
@@ -50,7 +59,7 @@ static bool take_tag(Slice *rest, uint32_t *out_number, uint32_t *out_type)
     return true;
 }
 
-static bool take_varint(Slice *rest, uint64_t *out_value)
+static bool take_long_varint(Slice *rest, uint64_t *out_value)
 {
     uint64_t value = 0;
     for (size_t i = 0; i < rest->size && i < WIRE_VARINT_BYTES_MAX; i++) {

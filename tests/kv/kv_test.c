@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/random.h"
 #include "harness.h"
 #include "kv_fixture.h"
 
@@ -55,6 +56,94 @@ TEST(longest_key_and_an_empty_value_are_stored)
     KvRow row;
     CHECK_EQ(kv_next(cursor, &found, &row), ERROR_NONE);
     CHECK_BYTES(row.key, key);
+}
+
+TEST(put_new_puts_only_where_there_is_no_row)
+{
+    CLEANUP(fixture_close) Fixture f = fixture_open();
+    CLEANUP(kv_abortp) KvTxn *txn = begin_ok(f.kv, /* is_write= */ true);
+    bool is_put = false;
+    // Once as the table's first put of the transaction, and once as a later one.
+    for (int round = 0; round < 2; round++) {
+        const char *key = round ? "b" : "a";
+        CHECK_EQ(kv_put_new(txn, LETTERS, slice_of(key), slice_of("first"), &is_put), ERROR_NONE);
+        CHECK(is_put);
+        size_t writes = kv_write_count(txn);
+        CHECK_EQ(kv_put_new(txn, LETTERS, slice_of(key), slice_of("second"), &is_put), ERROR_NONE);
+        CHECK(!is_put);
+        CHECK_EQ(kv_write_count(txn), writes);
+        CHECK_STR(text_at(txn, key), "first");
+    }
+    CHECK_EQ(kv_commit(&txn), ERROR_NONE);
+    CHECK_STR(stored_at(f.kv, "a"), "first");
+
+    KvTxn *next = begin_ok(f.kv, /* is_write= */ true);
+    CHECK_EQ(kv_put_new(next, LETTERS, slice_of("a"), slice_of("second"), &is_put), ERROR_NONE);
+    CHECK(!is_put);
+    CHECK_EQ(kv_write_count(next), 0);
+    kv_abort(&next);
+}
+
+// Rows of one transaction in two tables against an array: puts that follow each other and puts that
+// do not, values of all sizes, deletes and cursors between them.
+TEST(many_puts_and_deletes_of_a_transaction_leave_what_they_say)
+{
+    enum { KEYS = 700, STEPS = 20000, ROUNDS = 3 };
+    static uint16_t sizes[2][KEYS]; // of each row's value, plus one; 0: no row
+    static uint8_t value[5000];
+    CLEANUP(fixture_close) Fixture f = fixture_open();
+    Random random;
+    random_seed(&random, 11);
+    memset(sizes, 0, sizeof sizes);
+    for (int round = 0; round < ROUNDS; round++) {
+        KvTxn *txn = begin_ok(f.kv, /* is_write= */ true);
+        size_t at = 0, steps = test_scaled(STEPS);
+        for (size_t i = 0; i < steps; i++) {
+            KvTable table = random_below(&random, 4) == 0 ? NUMBERS : LETTERS;
+            at = random_below(&random, 3) ? (at + 1) % KEYS : random_below(&random, KEYS);
+            char key[8];
+            snprintf(key, sizeof key, "%06zu", at);
+            bool is_there = sizes[table][at] > 0, found = false;
+            size_t size = random_below(&random, random_below(&random, 9) ? 60 : sizeof value);
+            memset(value, (int)(at % 251), size);
+            switch (random_below(&random, 8)) {
+            case 0:
+                CHECK_EQ(kv_delete(txn, table, slice_of(key), &found), ERROR_NONE);
+                CHECK_EQ(found, is_there);
+                sizes[table][at] = 0;
+                break;
+            case 1:
+                CHECK_EQ(kv_put_new(txn, table, slice_of(key), slice(value, size), &found),
+                         ERROR_NONE);
+                CHECK_EQ(found, !is_there);
+                if (found) sizes[table][at] = (uint16_t)(size + 1);
+                break;
+            default:
+                CHECK_EQ(kv_put(txn, table, slice_of(key), slice(value, size)), ERROR_NONE);
+                sizes[table][at] = (uint16_t)(size + 1);
+            }
+        }
+        CHECK_EQ(kv_commit(&txn), ERROR_NONE);
+        txn = begin_ok(f.kv, /* is_write= */ false);
+        for (KvTable table = 0; table < TABLE_COUNT; table++) {
+            CLEANUP(kv_cursor_closep) KvCursor *cursor = cursor_ok(txn, table);
+            bool found;
+            KvRow row;
+            for (at = 0; at < KEYS; at++) {
+                if (sizes[table][at] == 0) continue;
+                char key[8];
+                snprintf(key, sizeof key, "%06zu", at);
+                CHECK_EQ(kv_next(cursor, &found, &row), ERROR_NONE);
+                CHECK(found);
+                CHECK_BYTES(row.key, slice_of(key));
+                memset(value, (int)(at % 251), sizeof value);
+                CHECK_BYTES(row.value, slice(value, sizes[table][at] - 1u));
+            }
+            CHECK_EQ(kv_next(cursor, &found, &row), ERROR_NONE);
+            CHECK(!found);
+        }
+        kv_abort(&txn);
+    }
 }
 
 TEST(reserved_bytes_are_the_value)

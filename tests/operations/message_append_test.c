@@ -584,3 +584,28 @@ TEST(append_writes_no_more_rows_than_promised)
                  {.session_id = CHARS(session), .message = text_message(f, ROLE_USER, "m")});
     CHECK_EQ(__atomic_exchange_n(&writes, 0, __ATOMIC_RELAXED), 7);
 }
+
+static Error count_event_seeks(void *context, KvOperation operation, KvTable table)
+{
+    bool is_seek = operation == KV_SEEK && table == TABLE_EVENTS;
+    if (is_seek) __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
+    return ERROR_NONE;
+}
+
+// The oldest event's time is known from the append before, until that event has gone.
+TEST(append_looks_for_the_oldest_event_only_when_it_is_another)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    int seeks = 0;
+    f->options.store.seam = (KvSeam){count_event_seeks, &seeks};
+    fixture_reopen(f);
+    append_ok(f, session, ROLE_USER, "m");
+    CHECK_EQ(__atomic_exchange_n(&seeks, 0, __ATOMIC_RELAXED), 1);
+    append_ok(f, session, ROLE_USER, "m");
+    append_ok(f, session, ROLE_USER, "m");
+    CHECK_EQ(__atomic_exchange_n(&seeks, 0, __ATOMIC_RELAXED), 0);
+    f->now_ms += EVENT_AGE_MS_DEFAULT + 1; // two go with each that comes
+    append_ok(f, session, ROLE_USER, "m");
+    CHECK_EQ(__atomic_exchange_n(&seeks, 0, __ATOMIC_RELAXED), 1);
+}

@@ -100,8 +100,8 @@ static void set_field(Arena *arena, Random *random, const ProtobufCFieldDescript
         *(uint32_t *)quantifier = field->id;
         bool is_default = field->type == PROTOBUF_C_TYPE_STRING && random_below(random, 3) == 0;
         if (is_default) *(const void **)member = field->default_value;
-    } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL &&
-               field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_MESSAGE) {
+    } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->type != PROTOBUF_C_TYPE_STRING &&
+               field->type != PROTOBUF_C_TYPE_MESSAGE) {
         *(protobuf_c_boolean *)quantifier = random_below(random, 2) == 0;
     }
 }
