@@ -125,7 +125,8 @@ Error dispatch_decode(Call *call, size_t decode_budget_bytes)
 {
     Error error = envelope_read(call);
     if (error) return error;
-    error = field_rules_check(call->method->request, call->body, &call->detail);
+    bool has_unknown;
+    error = field_rules_check(call->method->request, call->body, &call->detail, &has_unknown);
     if (error) return error;
 
     call->arena.budget_bytes = decode_budget_bytes ? decode_budget_bytes : decode_budget(call);
@@ -141,7 +142,7 @@ Error dispatch_decode(Call *call, size_t decode_budget_bytes)
         return call_fail(call, ERROR_INVALID_ARGUMENT, "the body cannot be decoded as %s",
                          call->method->request->short_name);
     }
-    field_rules_drop_unknown(call->message);
+    if (has_unknown) field_rules_drop_unknown(call->message);
     if (!decode_budget_bytes) call->arena.budget_bytes = RUN_BUDGET_BYTES;
     if (!call->method->is_write) return ERROR_NONE;
     if (call->operation_id.size > 0) {

@@ -171,6 +171,7 @@ typedef struct Path {
     const ProtobufCFieldDescriptor *fields[DEPTH_MAX];
     uint32_t indexes[DEPTH_MAX];
     size_t depth;
+    bool has_unknown; // one was passed over
     ErrorDetail *detail;
 } Path;
 
@@ -326,7 +327,10 @@ static Error check_message(Path *path, const ProtobufCMessageDescriptor *descrip
         if (!last || last->id != field.number) {
             last = protobuf_c_message_descriptor_get_field(descriptor, field.number);
         }
-        if (!last) continue;
+        if (!last) {
+            path->has_unknown = true;
+            continue;
+        }
         size_t index = (size_t)(last - descriptor->fields);
         path->fields[path->depth - 1] = last;
         path->indexes[path->depth - 1] = counts[index];
@@ -342,10 +346,12 @@ static Error check_message(Path *path, const ProtobufCMessageDescriptor *descrip
 }
 
 Error field_rules_check(const ProtobufCMessageDescriptor *descriptor, Slice bytes,
-                        ErrorDetail *detail)
+                        ErrorDetail *detail, bool *out_has_unknown)
 {
     Path path = {.depth = 0, .detail = detail};
-    return check_message(&path, descriptor, bytes);
+    Error error = check_message(&path, descriptor, bytes);
+    *out_has_unknown = path.has_unknown;
+    return error;
 }
 
 static void drop_in_field(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)

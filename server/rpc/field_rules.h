@@ -28,9 +28,10 @@ const char *field_rules_limit(size_t index, uint64_t *out_max);
 
 // Checks the encoded message against the rules of its fields, and of the messages in it. Unknown
 // fields are passed over. ERROR_INVALID_UTF8, ERROR_INVALID_JSON, ERROR_TOO_LONG,
-// ERROR_INVALID_ARGUMENT; `detail` names the field by its path.
+// ERROR_INVALID_ARGUMENT; `detail` names the field by its path. `out_has_unknown`: whether there is
+// an unknown field, at any level.
 MUST_USE Error field_rules_check(const ProtobufCMessageDescriptor *descriptor, Slice bytes,
-                                 ErrorDetail *detail);
+                                 ErrorDetail *detail, bool *out_has_unknown);
 
 // Makes the decoded message forget the unknown fields it came with, at every level.
 void field_rules_drop_unknown(ProtobufCMessage *message);

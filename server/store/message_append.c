@@ -99,29 +99,25 @@ static Error put_external(Txn *txn, const MessageAppend *append, Ulid id)
     return error ? error : txn_put(txn, TABLE_MESSAGE_EXTERNAL, &key, ulid_slice(&id));
 }
 
-static size_t put_id_field(uint8_t *out, uint32_t number, Ulid id)
+static size_t put_id_field(uint8_t *out, uint32_t number, const char *id)
 {
-    char text[ULID_TEXT_BYTES + 1];
-    ulid_format(id, text);
-    return wire_put_bytes_field(out, number, slice(text, ULID_TEXT_BYTES));
+    return wire_put_bytes_field(out, number, slice(id, ULID_TEXT_BYTES));
 }
 
 // Writes head and server fields right before the draft's bytes and stores the whole.
-static Error put_entry(Txn *txn, const MessageAppend *append, const Place *place, Ulid id,
-                       int64_t created_at)
+static Error put_entry(Txn *txn, const MessageAppend *append, const Receipt *receipt, Ulid id)
 {
     const MessageDraft *draft = append->draft;
     uint8_t prefix[MESSAGE_PREFIX_BYTES_MAX];
     size_t size = MESSAGE_HEAD_BYTES;
-    size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_ID, id);
-    size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_SESSION_ID, append->session);
-    if (!ulid_is_zero(place->parent)) {
-        size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_PARENT_ID, place->parent);
+    size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_ID, receipt->id);
+    size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_SESSION_ID, receipt->session_id);
+    if (*receipt->parent_id) {
+        size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_PARENT_ID, receipt->parent_id);
     }
-    size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_SEQUENCE,
-                                  place->head->next_sequence);
-    size +=
-        wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_CREATED_AT, (uint64_t)created_at);
+    size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_SEQUENCE, receipt->sequence);
+    size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_CREATED_AT,
+                                  (uint64_t)receipt->created_at);
 
     MessageHead head = {
         .has_call_id = draft->has_call_id,
@@ -228,7 +224,7 @@ static Error put_all(Txn *txn, const MessageAppend *append, Place *place, Receip
     *out_id = id;
 
     error = receipt_fill(txn, append, place, id, created_at, receipt);
-    if (!error) error = put_entry(txn, append, place, id, created_at);
+    if (!error) error = put_entry(txn, append, receipt, id);
     if (!error) error = put_indexes(txn, append, place, id, receipt);
     if (!error) error = head_advance(txn, append, head, id, created_at);
     if (!error && append->propagate_usage && draft->has_usage) {
