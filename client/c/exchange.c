@@ -175,7 +175,7 @@ static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *ou
     uint8_t *bytes;
     error = buffer_reserve(out, size, &bytes);
     if (error) return error;
-    encode_before(bytes + size, exchange->request);
+    encode_before(bytes, bytes + size, exchange->request);
     buffer_grow(out, size);
     return ERROR_NONE;
 }

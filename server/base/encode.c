@@ -9,33 +9,44 @@
 
 #include "base/wire.h"
 
+// What is left to write into: the last byte goes before `at`.
+typedef struct Room {
+    const uint8_t *begin;
+    uint8_t *at;
+} Room;
+
+static bool put_message(Room *room, const ProtobufCMessage *message);
+
 // A member of a message, whatever it is.
 static const void *member_at(const ProtobufCMessage *message, unsigned offset)
 {
     return (const uint8_t *)message + offset;
 }
 
-static uint8_t *varint_before(uint8_t *end, uint64_t value)
+static bool take(Room *room, size_t size)
 {
-    if (value < 0x80) {
-        *--end = (uint8_t)value;
-        return end;
-    }
-    end -= wire_varint_size(value);
-    (void)wire_put_varint(end, value);
-    return end;
+    if ((size_t)(room->at - room->begin) < size) return false;
+    room->at -= size;
+    return true;
 }
 
-static uint8_t *tag_before(uint8_t *end, uint32_t number, WireType type)
+static bool put_varint(Room *room, uint64_t value)
 {
-    return varint_before(end, (uint64_t)number << 3 | (uint64_t)type);
+    if (!take(room, value < 0x80 ? 1 : wire_varint_size(value))) return false;
+    (void)wire_put_varint(room->at, value);
+    return true;
 }
 
-static uint8_t *bytes_before(uint8_t *end, const void *bytes, size_t size)
+static bool put_tag(Room *room, uint32_t number, WireType type)
 {
-    end -= size;
-    if (size > 0) memcpy(end, bytes, size);
-    return varint_before(end, size);
+    return put_varint(room, (uint64_t)number << 3 | (uint64_t)type);
+}
+
+static bool put_bytes(Room *room, const void *bytes, size_t size)
+{
+    if (!take(room, size)) return false;
+    if (size > 0) memcpy(room->at, bytes, size);
+    return true;
 }
 
 // The value of a scalar as the varint that stands for it: a negative number has ten bytes.
@@ -59,28 +70,40 @@ static uint64_t varint_of(const ProtobufCFieldDescriptor *field, const void *mem
     case PROTOBUF_C_TYPE_STRING:
     case PROTOBUF_C_TYPE_BYTES:
     case PROTOBUF_C_TYPE_MESSAGE:
-    default: assert(!"a type that the contract does not have"); return 0;
+    default: break;
     }
+    assert(false); // a type that the contract does not have
+    return 0;
 }
 
-// One value, with its tag.
-static uint8_t *value_before(uint8_t *end, const ProtobufCFieldDescriptor *field,
-                             const void *member)
+// The content of a field of bytes, without its length.
+static bool put_content(Room *room, const ProtobufCFieldDescriptor *field, const void *member)
 {
     if (field->type == PROTOBUF_C_TYPE_STRING) {
         const char *text = *(const char *const *)member;
-        end = bytes_before(end, text, text ? strlen(text) : 0);
-    } else if (field->type == PROTOBUF_C_TYPE_BYTES) {
-        const ProtobufCBinaryData *data = member;
-        end = bytes_before(end, data->data, data->len);
-    } else if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-        const ProtobufCMessage *message = *(const ProtobufCMessage *const *)member;
-        uint8_t *begin = message ? encode_before(end, message) : end;
-        end = varint_before(begin, (uint64_t)(end - begin));
-    } else {
-        return tag_before(varint_before(end, varint_of(field, member)), field->id, WIRE_VARINT);
+        return put_bytes(room, text, text ? strlen(text) : 0);
     }
-    return tag_before(end, field->id, WIRE_BYTES);
+    if (field->type == PROTOBUF_C_TYPE_BYTES) {
+        const ProtobufCBinaryData *data = member;
+        return put_bytes(room, data->data, data->len);
+    }
+    const ProtobufCMessage *message = *(const ProtobufCMessage *const *)member;
+    return !message || put_message(room, message);
+}
+
+static bool put_header(Room *room, const ProtobufCFieldDescriptor *field, const uint8_t *end)
+{
+    return put_varint(room, (uint64_t)(end - room->at)) && put_tag(room, field->id, WIRE_BYTES);
+}
+
+// One value, with its tag.
+static bool put_value(Room *room, const ProtobufCFieldDescriptor *field, const void *member)
+{
+    const uint8_t *end = room->at;
+    bool is_bytes = field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_BYTES ||
+                    field->type == PROTOBUF_C_TYPE_MESSAGE;
+    if (is_bytes) return put_content(room, field, member) && put_header(room, field, end);
+    return put_varint(room, varint_of(field, member)) && put_tag(room, field->id, WIRE_VARINT);
 }
 
 static size_t element_bytes(const ProtobufCFieldDescriptor *field)
@@ -103,26 +126,27 @@ static size_t element_bytes(const ProtobufCFieldDescriptor *field)
     case PROTOBUF_C_TYPE_SFIXED64:
     case PROTOBUF_C_TYPE_FLOAT:
     case PROTOBUF_C_TYPE_DOUBLE:
-    default: assert(!"a type that the contract does not have"); return 1;
+    default: break;
     }
+    assert(false);
+    return 0;
 }
 
-static uint8_t *repeated_before(uint8_t *end, const ProtobufCFieldDescriptor *field,
-                                const ProtobufCMessage *message)
+static bool put_repeated(Room *room, const ProtobufCFieldDescriptor *field,
+                         const ProtobufCMessage *message)
 {
     size_t count = *(const size_t *)member_at(message, field->quantifier_offset);
-    if (count == 0) return end;
+    if (count == 0) return true;
     const uint8_t *elements = *(const uint8_t *const *)member_at(message, field->offset);
     size_t size = element_bytes(field);
-    if (!(field->flags & PROTOBUF_C_FIELD_FLAG_PACKED)) {
-        for (size_t i = count; i > 0; i--)
-            end = value_before(end, field, elements + (i - 1) * size);
-        return end;
+    bool is_packed = field->flags & PROTOBUF_C_FIELD_FLAG_PACKED, has_room = true;
+    const uint8_t *end = room->at;
+    for (size_t i = count; i > 0 && has_room; i--) {
+        const uint8_t *element = elements + (i - 1) * size;
+        has_room = is_packed ? put_varint(room, varint_of(field, element))
+                             : put_value(room, field, element);
     }
-    uint8_t *begin = end;
-    for (size_t i = count; i > 0; i--)
-        begin = varint_before(begin, varint_of(field, elements + (i - 1) * size));
-    return tag_before(varint_before(begin, (uint64_t)(end - begin)), field->id, WIRE_BYTES);
+    return has_room && (!is_packed || put_header(room, field, end));
 }
 
 // Whether a field that always has a value has one that is worth saying.
@@ -170,33 +194,39 @@ static bool is_said(const ProtobufCFieldDescriptor *field, const ProtobufCMessag
            *(const protobuf_c_boolean *)member_at(message, field->quantifier_offset) != 0;
 }
 
-static uint8_t *field_before(uint8_t *end, const ProtobufCFieldDescriptor *field,
-                             const ProtobufCMessage *message)
+static bool put_field(Room *room, const ProtobufCFieldDescriptor *field,
+                      const ProtobufCMessage *message)
 {
     const void *member = member_at(message, field->offset);
     bool has_value = true;
-    if (field->label == PROTOBUF_C_LABEL_REPEATED) return repeated_before(end, field, message);
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) return put_repeated(room, field, message);
     if (field->label == PROTOBUF_C_LABEL_OPTIONAL || field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
         has_value = is_said(field, message);
     } else if (field->label == PROTOBUF_C_LABEL_NONE) {
         has_value = !is_zero(field, member);
     }
-    return has_value ? value_before(end, field, member) : end;
+    return !has_value || put_value(room, field, member);
 }
 
-static uint8_t *unknown_before(uint8_t *end, const ProtobufCMessageUnknownField *field)
+static bool put_unknown(Room *room, const ProtobufCMessageUnknownField *field)
 {
-    end -= field->len;
-    if (field->len > 0) memcpy(end, field->data, field->len);
-    return tag_before(end, field->tag, (WireType)field->wire_type);
+    return put_bytes(room, field->data, field->len) &&
+           put_tag(room, field->tag, (WireType)field->wire_type);
 }
 
-uint8_t *encode_before(uint8_t *end, const ProtobufCMessage *message)
+static bool put_message(Room *room, const ProtobufCMessage *message)
 {
-    for (unsigned i = message->n_unknown_fields; i > 0; i--)
-        end = unknown_before(end, &message->unknown_fields[i - 1]);
+    bool has_room = true;
+    for (unsigned i = message->n_unknown_fields; i > 0 && has_room; i--)
+        has_room = put_unknown(room, &message->unknown_fields[i - 1]);
     const ProtobufCMessageDescriptor *descriptor = message->descriptor;
-    for (unsigned i = descriptor->n_fields; i > 0; i--)
-        end = field_before(end, &descriptor->fields[i - 1], message);
-    return end;
+    for (unsigned i = descriptor->n_fields; i > 0 && has_room; i--)
+        has_room = put_field(room, &descriptor->fields[i - 1], message);
+    return has_room;
+}
+
+uint8_t *encode_before(uint8_t *begin, uint8_t *end, const ProtobufCMessage *message)
+{
+    Room room = {begin, end};
+    return put_message(&room, message) ? room.at : NULL;
 }

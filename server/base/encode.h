@@ -9,7 +9,8 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdint.h>
 
-// Writes `message` so that it ends before `end`, and returns where it begins. There must be room:
-// protobuf_c_message_get_packed_size says for how much. Of the types of protobuf it knows those
-// that the contract has: strings, bytes, messages, enums, bools, and integers as plain varints.
-uint8_t *encode_before(uint8_t *end, const ProtobufCMessage *message);
+// Writes `message` so that it ends before `end`, and returns where it begins; NULL if that would be
+// before `begin`. protobuf_c_message_get_packed_size says how much room it takes. Of the types of
+// protobuf it knows those that the contract has: strings, bytes, messages, enums, bools, and
+// integers as plain varints.
+uint8_t *encode_before(uint8_t *begin, uint8_t *end, const ProtobufCMessage *message);

@@ -178,7 +178,7 @@ Error dispatch_run(Call *call, Txn *txn)
     uint8_t *bytes;
     error = buffer_reserve(&call->reply, size, &bytes);
     if (error) return error;
-    encode_before(bytes + size, response);
+    encode_before(bytes, bytes + size, response);
     buffer_grow(&call->reply, size);
     return ERROR_NONE;
 }

@@ -46,7 +46,7 @@ static const char META_FORMAT[] = "format";
 static const char META_INSTANCE[] = "instance";
 static const char META_STATE[] = "state";
 
-enum { STATE_BYTES = ULID_BYTES + 8 + 8 };
+enum { STATE_BYTES = ULID_BYTES + 8 + 8, ENCODE_SMALL_BYTES = 2048 };
 
 static Key meta_key(const char *name)
 {
@@ -484,12 +484,19 @@ Error txn_decode(Txn *txn, const ProtobufCMessageDescriptor *descriptor, Slice b
     return ERROR_NONE;
 }
 
+// Most messages are small, and shorter to write than to measure first.
 Error txn_encode(Arena *arena, const ProtobufCMessage *message, size_t gap, Slice *out)
 {
-    size_t size = protobuf_c_message_get_packed_size(message);
+    uint8_t small[ENCODE_SMALL_BYTES], *end = small + sizeof(small);
+    const uint8_t *begin = encode_before(small, end, message);
+    size_t size = begin ? (size_t)(end - begin) : protobuf_c_message_get_packed_size(message);
     uint8_t *bytes = arena_alloc(arena, gap + size);
     if (!bytes) return arena_error(arena);
-    encode_before(bytes + gap + size, message);
+    if (begin) {
+        memcpy(bytes + gap, begin, size);
+    } else {
+        encode_before(bytes + gap, bytes + gap + size, message);
+    }
     *out = (Slice){bytes + gap, size};
     return ERROR_NONE;
 }

@@ -57,7 +57,7 @@ static void set_value(Arena *arena, Random *random, const ProtobufCFieldDescript
     case PROTOBUF_C_TYPE_MESSAGE:
         *(ProtobufCMessage **)value = make_message(arena, random, field->descriptor);
         break;
-    default: CHECK(!"the contract has a type that encode.c does not know");
+    default: CHECK(false); // the contract has a type that encode.c does not know
     }
 }
 
@@ -141,7 +141,8 @@ static void check_encoding(const ProtobufCMessage *message)
     CHECK(expected && actual);
     CHECK_EQ(protobuf_c_message_pack(message, expected), size);
     actual[0] = GUARD;
-    CHECK(encode_before(actual + 1 + size, message) == actual + 1);
+    CHECK(encode_before(actual + 1, actual + 1 + size, message) == actual + 1);
+    if (size > 0) CHECK(!encode_before(actual + 2, actual + 1 + size, message));
     CHECK_EQ(actual[0], GUARD);
     CHECK_BYTES(slice(actual + 1, size), slice(expected, size));
     free(expected);
@@ -172,7 +173,7 @@ TEST(encode_of_nothing_is_nothing)
         CHECK(message);
         protobuf_c_message_init(METHODS[i].request, message);
         uint8_t end[1];
-        CHECK(encode_before(end, message) == end);
+        CHECK(encode_before(end, end, message) == end);
         arena_free(&arena);
     }
 }
