@@ -1,4 +1,4 @@
-// Reading a file once, line by line. Ids are looked up when all lines are known, because a later
+// Reading a file, line by line. Ids are looked up when all lines are known, because a later
 // line may take an id over; pi_order.c then makes a tree of it.
 
 #include "pi/pi_file.h"

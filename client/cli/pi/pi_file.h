@@ -1,7 +1,8 @@
 // A session file of the pi coding agent: its lines, and the tree that they make.
 //
-// Opening reads the file once and keeps about a hundred bytes for each entry; lines are read again
-// when they are asked for. So a file may be larger than memory, but not a line of it.
+// Opening reads the file line by line, and the later ones of a long file in a second thread too
+// (pi_lines.h). It keeps about a hundred bytes for each entry; lines are read again when they are
+// asked for. So a file may be larger than memory, but not a line of it.
 //
 // What pi tolerates is tolerated here: blank lines, CR before LF, a byte order mark, lines that are
 // no JSON (a torn last one, two welded into one), further headers, ids used twice (the later one is
