@@ -41,8 +41,8 @@ static void print_damage(void *context, const Damage *damage)
         if (printing->cli->is_json) {
             print_json(printing, damage);
         } else {
-            char *safe = text_line(damage->text,
-                                   printing->cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN, 0);
+            char *safe =
+                text_line(damage->text, printing->cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN, 0);
             printf("%s: %s\n", damage_name(damage->kind), safe ? safe : "");
             free(safe);
         }

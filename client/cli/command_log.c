@@ -172,7 +172,8 @@ static int print_last(Log *log, size_t count)
     }
     while (page_count > 0) {
         Page *page = &pages[--page_count];
-        for (size_t i = page->count; !code && i > 0; i--) print(log, page->messages[i - 1]);
+        for (size_t i = page->count; !code && i > 0; i--)
+            print(log, page->messages[i - 1]);
         page_free(page);
     }
     free(pages);
@@ -198,10 +199,13 @@ static int fill_kinds(Log *log)
     const char *wanted;
     for (size_t i = 0; (wanted = option_text_at(cli, "kind", i)); i++) {
         size_t kind = 0;
-        while (MESSAGE_KIND_NAMES[kind] && strcmp(MESSAGE_KIND_NAMES[kind], wanted) != 0) kind++;
+        while (MESSAGE_KIND_NAMES[kind] && strcmp(MESSAGE_KIND_NAMES[kind], wanted) != 0)
+            kind++;
         if (!MESSAGE_KIND_NAMES[kind]) {
-            return cli_usage(cli, "--kind: '%s' is not one of: conversation, injected, "
-                             "branch-summary, compaction, setting, label, name, custom", wanted);
+            return cli_usage(cli,
+                             "--kind: '%s' is not one of: conversation, injected, "
+                             "branch-summary, compaction, setting, label, name, custom",
+                             wanted);
         }
         if (log->kind_count < MESSAGE_KIND_CUSTOM) {
             log->kinds[log->kind_count++] = (MessageKind)(kind + 1);

@@ -31,12 +31,12 @@ typedef struct Config {
     uint64_t fork_depth_max; // 0: no limit
     uint64_t event_count_max;
     int64_t event_age_ms_max, operation_age_ms_max;
-    int64_t idle_exit_ms; // 0: never
-    int durability;       // Durability
-    int64_t flush_ms;     // of DURABILITY_RELAXED
-    int log_level;        // LogLevel
-    int log_format;       // LogFormat
-    char log_file[PATH_BYTES_MAX]; // "": standard error
+    int64_t idle_exit_ms;           // 0: never
+    int durability;                 // Durability
+    int64_t flush_ms;               // of DURABILITY_RELAXED
+    int log_level;                  // LogLevel
+    int log_format;                 // LogFormat
+    char log_file[PATH_BYTES_MAX];  // "": standard error
     unsigned long file_system_type; // of `data`; 0: asked of the kernel. No option: tests say one
 } Config;
 

@@ -382,7 +382,8 @@ static void emit_path(FILE *out, const Node *const *path, size_t count)
         }
         at++;
     }
-    for (; at < count; at++) emit(out, path[at]);
+    for (; at < count; at++)
+        emit(out, path[at]);
     if (thinking) {
         fprintf(out, "| l%u ", thinking->value);
     } else {
@@ -425,7 +426,8 @@ TEST(pi_context_of_random_trees_is_what_pi_makes_of_them_from_every_leaf)
         grow(&tree);
         snprintf(id, sizeof(id), "session %zu", round);
         pi_begin(store, id);
-        for (size_t i = 0; i < tree.count; i++) write_node(store, &tree.nodes[i]);
+        for (size_t i = 0; i < tree.count; i++)
+            write_node(store, &tree.nodes[i]);
         pi_import_ok(store);
         CHECK_STR(pi_context(store), context_of(&tree, "unknown"));
         for (size_t i = 0; i < tree.count; i++) {

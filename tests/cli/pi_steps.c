@@ -90,7 +90,7 @@ GetMessageResponse *pi_entry(PiStore *store, const char *id)
     SessionExternal by = SESSION_EXTERNAL__INIT;
     GetMessageRequest request = GET_MESSAGE_REQUEST__INIT;
     GetMessageResponse *reply = NULL;
-    external.source = (char *)(uintptr_t)"pi";
+    external.source = (char *)(uintptr_t) "pi";
     external.id = (char *)(uintptr_t)id;
     by.session_id = store->session;
     by.external = &external;
@@ -247,7 +247,7 @@ static const char *context(PiStore *store, const char *id, bool has_texts)
     request.newest_model = true;
     CLEANUP(message_freep) GetMessageResponse *leaf = id ? pi_entry(store, id) : NULL;
     if (leaf) request.through_message_id = leaf->message->id;
-    request.cursor = (char *)(uintptr_t)"";
+    request.cursor = (char *)(uintptr_t) "";
     CLEANUP(message_freep) BuildContextResponse *page = NULL;
     do {
         BuildContextResponse *next = NULL;

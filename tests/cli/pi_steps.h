@@ -11,8 +11,8 @@ enum { PI_LINES_BYTES_MAX = 1 << 20 };
 // A store that is gone at the end, and one session file.
 typedef struct PiStore {
     Cli cli;
-    Import counts; // of all imports
-    char session[ID_BYTES]; // of the last import
+    Import counts;                 // of all imports
+    char session[ID_BYTES];        // of the last import
     char text[PI_LINES_BYTES_MAX]; // the file
     size_t size;
     char exported[PI_LINES_BYTES_MAX];

@@ -399,9 +399,9 @@ static void compare_record(Run *run, ModelSession *session)
 void compare_session(Run *run, ModelSession *session, bool is_full)
 {
     static void (*const PARTS[])(Run *, ModelSession *) = {
-        compare_history, compare_direct,  compare_log,      compare_window,
-        compare_markers, compare_context, compare_memories, compare_todos,
-        compare_calls,   compare_parts,  compare_originals,
+        compare_history, compare_direct,  compare_log,       compare_window,
+        compare_markers, compare_context, compare_memories,  compare_todos,
+        compare_calls,   compare_parts,   compare_originals,
     };
     compare_record(run, session);
     for (size_t i = 0; i < sizeof(PARTS) / sizeof(*PARTS); i++) {

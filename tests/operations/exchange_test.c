@@ -82,11 +82,9 @@ static void replay_diverges(Fixture *f, const char *session, const char *words, 
 static void set_prompt(Fixture *f, const char *session, const char *prompt)
 {
     SessionField mask = SESSION_FIELD_SYSTEM_PROMPT;
-    CALL_OK(f, update_session, UpdateSession,
-            {.session_id = CHARS(session),
-             .n_mask = 1,
-             .mask = &mask,
-             .system_prompt = CHARS(prompt)});
+    CALL_OK(
+        f, update_session, UpdateSession,
+        {.session_id = CHARS(session), .n_mask = 1, .mask = &mask, .system_prompt = CHARS(prompt)});
 }
 
 TEST(exchange_appends_messages_in_order_and_links_the_answer_to_its_call)
@@ -168,8 +166,7 @@ TEST(exchange_goes_where_its_parent_and_expected_head_say)
     const char *m1 = append_ok(f, session, ROLE_USER, "m1");
     const char *m2 = append_ok(f, session, ROLE_ASSISTANT, "m2");
     Sent *sent = conversation(f, session, "u:x a:y");
-    sent->request.expected_head_case =
-        APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID;
+    sent->request.expected_head_case = APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID;
     sent->request.expected_head_id = CHARS(m1);
     CALL_FAILS(f, append_exchange, AppendExchange, "HEAD_MOVED", sent->request);
     sent->request.expected_head_id = CHARS(m2);
@@ -343,8 +340,7 @@ TEST(exchange_sent_again_with_its_operation_id_is_done_once)
     CHECK_STR(again->call->id, first->call->id);
     CHECK_STR(history_texts(f, session), "a b");
     sent->request.replay = true;
-    CALL_FAILS_WITH(f, "op", append_exchange, AppendExchange, "OPERATION_ID_REUSED",
-                    sent->request);
+    CALL_FAILS_WITH(f, "op", append_exchange, AppendExchange, "OPERATION_ID_REUSED", sent->request);
 }
 
 TEST(replay_appends_what_the_history_lacks)
@@ -534,8 +530,7 @@ TEST(replay_wants_its_place_and_kinds)
     sent->messages[0]->kind = MESSAGE_KIND_INJECTED;
     exchange_ok(f, sent);
     CHECK_EQ(exchange_ok(f, sent)->skipped_count, 1);
-    sent->request.expected_head_case =
-        APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID;
+    sent->request.expected_head_case = APPEND_EXCHANGE_REQUEST__EXPECTED_HEAD_EXPECTED_HEAD_ID;
     CALL_FAILS(f, append_exchange, AppendExchange, "HEAD_MOVED", sent->request);
 }
 
@@ -561,18 +556,14 @@ static Parts *parts_new(Fixture *f)
     Parts *p = fixture_alloc(f, sizeof(Parts));
     p->text = (Text){.text = "text"};
     p->thinking = (Thinking){.text = "hm", .data = {1, (uint8_t *)CHARS("d")}};
-    p->use = (ToolUse){.id = "t1",
-                       .name = "read",
-                       .input_case = TOOL_USE__INPUT_INPUT_JSON,
-                       .input_json = "{}"};
+    p->use = (ToolUse){
+        .id = "t1", .name = "read", .input_case = TOOL_USE__INPUT_INPUT_JSON, .input_json = "{}"};
     p->attached = p->image =
         (Image){.mime_type = "image/png", .source_case = IMAGE__SOURCE_URL, .url = "u"};
     p->attachment = (Attachment){.kind_case = ATTACHMENT__KIND_IMAGE, .image = &p->attached};
     p->attachments[0] = &p->attachment;
-    p->result = (ToolResult){.tool_use_id = "t1",
-                             .content = "c",
-                             .n_attachments = 1,
-                             .attachments = p->attachments};
+    p->result = (ToolResult){
+        .tool_use_id = "t1", .content = "c", .n_attachments = 1, .attachments = p->attachments};
     p->file = (File){.mime_type = "text/plain",
                      .source_case = FILE__SOURCE_DATA,
                      .data = {1, (uint8_t *)CHARS("f")}};

@@ -182,11 +182,9 @@ TEST(alkdev_archived_is_read_only_until_it_is_opened_again)
                {.session_id = CHARS(session), .message = text_message(f, ROLE_USER, "m2")});
     append_part_fails(f, open, text_part(f, "a", "x"), "SESSION_ARCHIVED");
     SessionField mask[] = {SESSION_FIELD_STATUS};
-    CALL_FAILS(f, update_session, UpdateSession, "SESSION_ARCHIVED",
-               {.session_id = CHARS(session),
-                .n_mask = 1,
-                .mask = mask,
-                .status = SESSION_STATUS_BUSY});
+    CALL_FAILS(
+        f, update_session, UpdateSession, "SESSION_ARCHIVED",
+        {.session_id = CHARS(session), .n_mask = 1, .mask = mask, .status = SESSION_STATUS_BUSY});
     CHECK_STR(window_texts(f, session), "m1");
     archive_ok(f, session, false);
     append_part_ok(f, open, text_part(f, "a", "x"));

@@ -195,8 +195,8 @@ static NewMessage *tool_answer(Fixture *f, const char *id, const char *content, 
 {
     NewMessage *message = text_message(f, ROLE_TOOL, "");
     ToolResult *result = fixture_alloc(f, sizeof(ToolResult));
-    *result = (ToolResult){
-        .tool_use_id = CHARS(id), .content = CHARS(content), .is_error = is_error};
+    *result =
+        (ToolResult){.tool_use_id = CHARS(id), .content = CHARS(content), .is_error = is_error};
     *message->parts[0] = (Part){.kind_case = PART__KIND_TOOL_RESULT, .tool_result = result};
     return message;
 }
@@ -537,9 +537,8 @@ static void thread_exchange(const SystemThread *thread)
         contents[i] = (Text){.text = texts[i]};
         parts[i] = (Part){.kind_case = PART__KIND_TEXT, .text = &contents[i]};
         pointers[i] = &parts[i];
-        said[i] = (NewMessage){.role = i == 2 ? ROLE_ASSISTANT : ROLE_USER,
-                               .n_parts = 1,
-                               .parts = &pointers[i]};
+        said[i] = (NewMessage){
+            .role = i == 2 ? ROLE_ASSISTANT : ROLE_USER, .n_parts = 1, .parts = &pointers[i]};
         messages_said[i] = &said[i];
     }
     ModelRef model = {.provider = "p", .name = "m"};

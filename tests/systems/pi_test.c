@@ -26,12 +26,11 @@ static MessageKind ALL[] = {
 static const char *branch_to(Fixture *f, const char *session, const char *leaf,
                              const char *const *ids, size_t count)
 {
-    MessagesForSessionResponse *page =
-        CALL_OK(f, messages_for_session, MessagesForSession,
-                {.session_id = CHARS(session),
-                 .kinds = ALL,
-                 .n_kinds = sizeof(ALL) / sizeof(*ALL),
-                 .through_message_id = CHARS(leaf)});
+    MessagesForSessionResponse *page = CALL_OK(f, messages_for_session, MessagesForSession,
+                                               {.session_id = CHARS(session),
+                                                .kinds = ALL,
+                                                .n_kinds = sizeof(ALL) / sizeof(*ALL),
+                                                .through_message_id = CHARS(leaf)});
     return order_of(f, page->messages, page->n_messages, ids, count);
 }
 
@@ -58,9 +57,8 @@ static const char *children(Fixture *f, const char *session, const char *parent,
 
 static const char *summary_ok(Fixture *f, const char *session, const char *parent, const char *from)
 {
-    NewMessage message = {.kind = MESSAGE_KIND_BRANCH_SUMMARY,
-                          .text = "left",
-                          .target_id = CHARS(from)};
+    NewMessage message = {
+        .kind = MESSAGE_KIND_BRANCH_SUMMARY, .text = "left", .target_id = CHARS(from)};
     return CALL_OK(f, append_message, AppendMessage,
                    {.session_id = CHARS(session),
                     .message = &message,
@@ -94,7 +92,8 @@ static void appends(Fixture *f, const char *session)
     ids[4] = append_ok(f, session, ROLE_ASSISTANT, "a");
     CHECK_STR(branch(f, session, ids, 5), "a b c d e");
     CHECK_STR(get_ok(f, session)->head_id, ids[4]);
-    for (size_t i = 1; i < 5; i++) CHECK_STR(message_ok(f, ids[i])->parent_id, ids[i - 1]);
+    for (size_t i = 1; i < 5; i++)
+        CHECK_STR(message_ok(f, ids[i])->parent_id, ids[i - 1]);
     CHECK_STR(context_of(f, session)->settings[0]->text, "high");
 }
 

@@ -12,9 +12,9 @@ enum { THREADS = 100 };
 typedef struct TauMessage {
     Role role;
     const char *content;
-    const char *tool_call_id;                   // of a tool's answer
+    const char *tool_call_id;                         // of a tool's answer
     const char *call_id, *call_name, *call_arguments; // of one tool call; NULL: none
-    int64_t timestamp;                          // the caller's; 0: the store's
+    int64_t timestamp;                                // the caller's; 0: the store's
 } TauMessage;
 
 static int add(Tine *tine, const char *session, const TauMessage *message)
@@ -146,10 +146,9 @@ static void messages_keep_their_order(Fixture *f)
     const Role roles[] = {ROLE_SYSTEM, ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL};
     const char *contents[] = {"1", "2", "3", "4"};
     for (size_t i = 0; i < 4; i++) { // later ones are older by the caller's clock
-        add_ok(f, session,
-               (TauMessage){.role = roles[i],
-                            .content = contents[i],
-                            .timestamp = 1000 - (int64_t)i});
+        add_ok(
+            f, session,
+            (TauMessage){.role = roles[i], .content = contents[i], .timestamp = 1000 - (int64_t)i});
     }
     MessagesForSessionResponse *read = messages(f, session);
     CHECK_EQ(read->n_messages, 4);

@@ -24,7 +24,7 @@ typedef struct Alias {
 typedef struct Export {
     Cli *cli;
     FILE *out;
-    Session *session; // borrowed
+    Session *session;  // borrowed
     bool is_line_open; // what was written last does not end its line
     bool is_verbatim;  // originals are written as they are
     unsigned version;  // of the session whose entries are written

@@ -32,18 +32,18 @@ enum {
 };
 
 typedef struct PiEntry {
-    uint64_t offset;     // of its JSON in the file …
-    uint32_t bytes;      // … without the line's end
-    uint32_t line;       // from 1
-    uint32_t parsed;     // its place among all parsed lines, the header being 0
+    uint64_t offset;        // of its JSON in the file …
+    uint32_t bytes;         // … without the line's end
+    uint32_t line;          // from 1
+    uint32_t parsed;        // its place among all parsed lines, the header being 0
     uint32_t id, parent_id; // in the file's texts
-    uint32_t parent;     // an entry, or PI_NONE: it begins a history
-    bool is_later;       // an entry before it has its id
-    bool is_shadowed;    // its id is another entry's in the store: the latest one's that has it, if
-                         // pi_known found none of them there
-    bool is_placed;      // while ordering
-    bool is_queued;      // on its way into the store, or there
-    bool has_original;   // the store has its bytes
+    uint32_t parent;        // an entry, or PI_NONE: it begins a history
+    bool is_later;          // an entry before it has its id
+    bool is_shadowed;  // its id is another entry's in the store: the latest one's that has it, if
+                       // pi_known found none of them there
+    bool is_placed;    // while ordering
+    bool is_queued;    // on its way into the store, or there
+    bool has_original; // the store has its bytes
     char store_id[PI_STORE_ID_BYTES]; // what the store calls it; "": nothing yet
 } PiEntry;
 

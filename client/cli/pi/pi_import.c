@@ -37,10 +37,10 @@ typedef struct PiRun {
     PiBatch *batch; // of the sender's: the one that is being filled
 
     uint64_t appended;
-    int64_t time_ms;        // of the entry before
-    char last[ID_BYTES];    // the head: the last entry appended
-    bool is_finished;       // by an import before this one: the last entry's line tells
-    bool is_rewritten;      // the file's header is another than the store's
+    int64_t time_ms;     // of the entry before
+    char last[ID_BYTES]; // the head: the last entry appended
+    bool is_finished;    // by an import before this one: the last entry's line tells
+    bool is_rewritten;   // the file's header is another than the store's
     PiSettings settings;
 } PiRun;
 

@@ -33,8 +33,8 @@ MUST_USE Error pi_window_at(PiWindow *window, uint64_t offset, size_t wanted, Sl
 // The line that begins at `offset`, with its end; of no bytes at the file's end. As above.
 MUST_USE Error pi_window_line(PiWindow *window, uint64_t offset, Slice *out);
 
-// A line without the white space that JSON allows around it, and, in the first one that has a text, a
-// byte order mark before it.
+// A line without the white space that JSON allows around it, and, if it is the first one that has a
+// text, a byte order mark before it.
 Slice pi_line_json(Slice line, bool is_first);
 
 // Looks at the later lines of a long file in a thread of its own, ahead of whoever reads them.

@@ -136,9 +136,8 @@ static Part *extension_part(Arena *arena, Slice block, char *type)
     tine__v1__extension__init(extension);
     extension->type = type && *type ? pi_name(arena, type) : unknown;
     extension->json = pi_raw(arena, block);
-    return extension->type && extension->json
-               ? new_part(arena, PART__KIND_EXTENSION, extension)
-               : NULL;
+    return extension->type && extension->json ? new_part(arena, PART__KIND_EXTENSION, extension)
+                                              : NULL;
 }
 
 // Members that have no field of ours, as an object; "" if there are none or too much of them.
@@ -209,7 +208,8 @@ static size_t block_count(Slice content)
 {
     size_t count = 0;
     Slice key, block;
-    for (PiWalk walk = pi_walk(content); pi_walk_next(&walk, &key, &block);) count++;
+    for (PiWalk walk = pi_walk(content); pi_walk_next(&walk, &key, &block);)
+        count++;
     return count;
 }
 

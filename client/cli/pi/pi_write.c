@@ -66,8 +66,8 @@ static void put_base(const Line *line)
     char time[PI_TIME_BYTES];
     const Message *message = line->message;
     bool is_turn = message->kind == MESSAGE_KIND_CONVERSATION;
-    int64_t time_ms = is_turn && message->completed_at ? message->completed_at
-                                                       : message->created_at;
+    int64_t time_ms =
+        is_turn && message->completed_at ? message->completed_at : message->created_at;
     pi_time_write(time_ms, time);
     put_member(line->out, "id", line->names->id);
     if (*line->names->parent_id) {
