@@ -52,24 +52,13 @@ static bool put_bytes(Room *room, const void *bytes, size_t size)
 // The value of a scalar as the varint that stands for it: a negative number has ten bytes.
 static uint64_t varint_of(const ProtobufCFieldDescriptor *field, const void *member)
 {
-    switch (field->type) {
+    switch ((unsigned)field->type) {
     case PROTOBUF_C_TYPE_BOOL: return *(const protobuf_c_boolean *)member != 0;
     case PROTOBUF_C_TYPE_ENUM:
     case PROTOBUF_C_TYPE_INT32: return (uint64_t)(int64_t) * (const int32_t *)member;
     case PROTOBUF_C_TYPE_UINT32: return *(const uint32_t *)member;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_UINT64: return *(const uint64_t *)member;
-    case PROTOBUF_C_TYPE_SINT32:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_DOUBLE:
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE:
     default: break;
     }
     assert(false); // a type that the contract does not have
@@ -108,7 +97,7 @@ static bool put_value(Room *room, const ProtobufCFieldDescriptor *field, const v
 
 static size_t element_bytes(const ProtobufCFieldDescriptor *field)
 {
-    switch (field->type) {
+    switch ((unsigned)field->type) {
     case PROTOBUF_C_TYPE_BOOL: return sizeof(protobuf_c_boolean);
     case PROTOBUF_C_TYPE_ENUM:
     case PROTOBUF_C_TYPE_INT32:
@@ -118,14 +107,6 @@ static size_t element_bytes(const ProtobufCFieldDescriptor *field)
     case PROTOBUF_C_TYPE_STRING: return sizeof(char *);
     case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
     case PROTOBUF_C_TYPE_MESSAGE: return sizeof(ProtobufCMessage *);
-    case PROTOBUF_C_TYPE_SINT32:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_DOUBLE:
     default: break;
     }
     assert(false);
@@ -152,7 +133,7 @@ static bool put_repeated(Room *room, const ProtobufCFieldDescriptor *field,
 // Whether a field that always has a value has one that is worth saying.
 static bool is_zero(const ProtobufCFieldDescriptor *field, const void *member)
 {
-    switch (field->type) {
+    switch ((unsigned)field->type) {
     case PROTOBUF_C_TYPE_STRING: {
         const char *text = *(const char *const *)member;
         return !text || !*text;
@@ -162,17 +143,6 @@ static bool is_zero(const ProtobufCFieldDescriptor *field, const void *member)
     case PROTOBUF_C_TYPE_BOOL: return !*(const protobuf_c_boolean *)member;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_UINT64: return *(const uint64_t *)member == 0;
-    case PROTOBUF_C_TYPE_ENUM:
-    case PROTOBUF_C_TYPE_INT32:
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_SINT32:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_DOUBLE:
     default: return *(const uint32_t *)member == 0;
     }
 }
