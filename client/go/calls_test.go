@@ -263,6 +263,47 @@ func TestAConnectionFullOfAbandonedCallsIsGivenUp(t *testing.T) {
 	}
 }
 
+// Nothing of those that wait for a slot was sent: they go on over a new connection.
+func TestCallsThatWaitWhenTheirConnectionIsGivenUpAreMade(t *testing.T) {
+	for range 20 {
+		s := serve(t, func(c *serverCall) {
+			if c.number == 0 || c.number > inFlightMax {
+				c.ok()
+			}
+		})
+		client := dial(t, s.url())
+		if err := health(within(t), client); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		var group sync.WaitGroup
+		for range inFlightMax {
+			group.Add(1)
+			go func() { defer group.Done(); _ = health(ctx, client) }()
+		}
+		eventually(t, "64 requests", func() bool { _, requests := s.count(); return requests == 1+inFlightMax })
+		const waiters = 20
+		waiting := make(chan error, waiters)
+		for range waiters {
+			go func() { waiting <- health(within(t), client) }()
+		}
+		c := client.link.current.Load()
+		eventually(t, "the others wait", func() bool {
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			return len(c.waiting) == waiters
+		})
+		cancel()
+		for range waiters {
+			if err := <-waiting; err != nil {
+				t.Fatal(err)
+			}
+		}
+		group.Wait()
+		client.Close()
+	}
+}
+
 func TestACallWhoseConnectionBrokeIsNotSentAgainByItself(t *testing.T) {
 	s := serve(t, func(c *serverCall) {
 		if c.number == 0 {

@@ -250,8 +250,7 @@ func (c *conn) abandon(s *slot) bool {
 	s.state = slotAbandoned
 	c.abandoned++
 	if c.abandoned == inFlightMax && len(c.waiting) > 0 {
-		c.mutex.Unlock()
-		c.breakWith(errors.New("it answered none of its calls in time"))
+		c.breakLocked(errors.New("it answered none of its calls in time"))
 		c.mutex.Lock()
 	}
 	return true
@@ -484,6 +483,7 @@ func (c *conn) breakLocked(why error) {
 	}
 	c.why = why
 	c.isBroken.Store(true)
+	c.link.lost(c, c.replied, why) // before anybody wakes up, who would be given this one again
 	for i := range c.slots {
 		if s := &c.slots[i]; s.state == slotWaiting {
 			s.state = slotBroken
@@ -496,9 +496,7 @@ func (c *conn) breakLocked(why error) {
 	c.waiting = nil
 	c.queue = nil
 	close(c.wakes)
-	replied := c.replied
 	c.mutex.Unlock()
-	c.link.lost(c, replied, why)
 	c.direct.shutdown() // whoever is inside a system call comes back
 	c.socket.Close()
 }

@@ -130,6 +130,9 @@ func (e *exchange) try(ctx context.Context) (mayRetry bool, err error) {
 		if e.link.closed.Err() != nil {
 			return false, closedError()
 		}
+		if !broken.sent && ctx.Err() != nil {
+			return false, contextError(ctx.Err(), false)
+		}
 		if !broken.sent && first {
 			continue
 		}

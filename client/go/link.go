@@ -202,7 +202,7 @@ func (l *link) lastFailure() error {
 func (l *link) replied() { l.failures.Store(0) }
 
 // lost says that a connection broke. One that never answered counts as a failed attempt: a server
-// that accepts and hangs up is not to be connected to in a loop.
+// that accepts and hangs up is not to be connected to in a loop. The connection's mutex is held.
 func (l *link) lost(c *conn, replied bool, why error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
