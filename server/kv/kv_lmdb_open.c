@@ -33,7 +33,7 @@ static int identify_files(Kv *kv, const char *directory);
 static bool is_same_file(KvFileId a, KvFileId b);
 static uint64_t map_bytes_for_disk(const char *directory);
 static int reserve_lock_file(const KvOptions *options);
-static int check_unlocked(const KvOptions *options, const char *lock_path);
+static int check_unlocked(const KvOptions *options);
 static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes);
 static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail);
 static bool has_other_mark(MDB_txn *engine, const KvOptions *options);
@@ -266,7 +266,7 @@ static int reserve_lock_file(const KvOptions *options)
     if (snprintf(path, sizeof path, "%s/lock.mdb", options->directory) >= (int)sizeof path)
         return ENAMETOOLONG;
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0 && errno == EROFS && options->read_only) return check_unlocked(options, path);
+    if (file < 0 && errno == EROFS && options->read_only) return check_unlocked(options);
     if (file < 0) return errno;
 
     unsigned readers_max = options->readers_max ? options->readers_max : READERS_MAX;
@@ -279,16 +279,12 @@ static int reserve_lock_file(const KvOptions *options)
 // Where lock.mdb cannot be written LMDB reads without a slot, and without a word: a writer does not
 // know of such a reader, and uses its pages again under it. So that is for stores that nobody has
 // open, as one on a medium that is read-only. (The mount may be read-only for this process alone.)
-static int check_unlocked(const KvOptions *options, const char *lock_path)
+static int check_unlocked(const KvOptions *options)
 {
     if (options->is_beside) return EROFS;
-    int file = open(lock_path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return errno == ENOENT ? 0 : errno;
-    // Whoever has the environment open shares a lock of the first byte.
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-    int code = fcntl(file, F_GETLK, &lock) ? errno : 0;
-    close(file);
-    return code == 0 && lock.l_type != F_UNLCK ? EROFS : code;
+    int code;
+    bool is_shared = pair_is_lock_shared(options->directory, &code);
+    return is_shared ? EROFS : code;
 }
 
 static int open_environment(Kv *kv, const KvOptions *options, size_t map_bytes)

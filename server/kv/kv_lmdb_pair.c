@@ -44,8 +44,7 @@ static void pair_read(const char *directory, char out[PAIR_BYTES_MAX])
     close(file);
 }
 
-// Whether some process has the store open. `*out_code`: why that is not known.
-static bool is_lock_shared(const char *directory, int *out_code)
+bool pair_is_lock_shared(const char *directory, int *out_code)
 {
     int file = open(path_of(directory, "lock.mdb").text, O_RDONLY | O_CLOEXEC);
     *out_code = file < 0 && errno != ENOENT ? errno : 0;
@@ -87,7 +86,7 @@ Error pair_remove_lock(const char *directory, ErrorDetail *detail)
 {
     int code;
     long pid = 0;
-    if (is_lock_shared(directory, &code)) code = await_readers(directory, &pid);
+    if (pair_is_lock_shared(directory, &code)) code = await_readers(directory, &pid);
     if (code == ENOENT) code = 0; // there is no data.mdb: what they read has gone elsewhere
     if (code == 0 && pid != 0) {
         return error_say(detail, ERROR_UNAVAILABLE,

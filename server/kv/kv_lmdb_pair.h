@@ -11,6 +11,10 @@
 
 #include "kv/kv_lmdb.h"
 
+// Whether some process has the store open. `*out_code`: why that is not known, as errno says it; 0:
+// it is. This process has none of the files open.
+MUST_USE bool pair_is_lock_shared(const char *directory, int *out_code);
+
 // Removes lock.mdb, so that LMDB makes it anew. Whoever reads by the old one is not seen by whoever
 // writes by the new one, who would use the pages again under him: so it waits until nobody does.
 // ERROR_UNAVAILABLE: after READERS_WAIT_MS_MAX somebody (`detail` says who) still does; nothing was
