@@ -3,8 +3,8 @@
 
 #pragma once
 
-#include "base/random.h"
 #include "bench.h"
+#include "os/random.h"
 
 enum { BARE_SESSIONS_MAX = 64 };
 

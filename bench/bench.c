@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "os/clock.h"
 
 enum { OPERATION_ID_BYTES = 32, NAME_COLUMNS = 58 };
 

@@ -8,10 +8,10 @@
 
 #include <lmdb.h>
 
-#include "base/random.h"
-#include "base/wire.h"
 #include "names.h"
+#include "os/random.h"
 #include "rpc/engine.h"
+#include "wire/wire.h"
 
 typedef struct Options {
     const char *directory; // where stores are made

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "aged.h"
-#include "base/clock.h"
+#include "os/clock.h"
 
 enum { DRIVERS = 4, DRIVER_WRITERS = WRITERS / DRIVERS };
 

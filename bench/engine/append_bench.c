@@ -4,7 +4,7 @@
 
 #include "aged.h"
 #include "bare.h"
-#include "base/clock.h"
+#include "os/clock.h"
 #include "rows.h"
 #include "store/tables.h"
 #include "writers.h"

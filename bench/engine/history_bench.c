@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
+#include "os/clock.h"
 
 enum { MESSAGES_PER_SESSION = 25, TEXT_BYTES = 1024 };
 

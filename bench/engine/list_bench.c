@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "os/clock.h"
 
 typedef struct Listing {
     Bench small, large;

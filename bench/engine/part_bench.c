@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
+#include "os/clock.h"
 #include "rows.h"
 
 enum { RESULT_COUNT = 1000, PART_TEXT_BYTES = 512 };

@@ -3,7 +3,7 @@
 
 #include "rows.h"
 
-#include "base/clock.h"
+#include "os/clock.h"
 #include "store/tables.h"
 
 typedef struct WriterTime {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "aged.h"
-#include "base/clock.h"
+#include "os/clock.h"
 
 enum {
     SIZES = 3,

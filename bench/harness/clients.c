@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "os/clock.h"
 #include "run.h"
 
 enum { SLOTS = 1024, SLOT_SAMPLES_MAX = 16384, WAIT_SECONDS = 120 };

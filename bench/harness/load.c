@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "os/clock.h"
 
 enum { THREADS_MAX = 64 };
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "os/clock.h"
 #include "run.h"
 #include "serve.h"
 

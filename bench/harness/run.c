@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "load.h"
+#include "os/clock.h"
 #include "text.h"
 
 enum {

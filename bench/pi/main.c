@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "bench.h"
+#include "os/clock.h"
 #include "pi/pi_import.h"
 
 enum {

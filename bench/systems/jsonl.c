@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/random.h"
 #include "json_arena.h"
 #include "json_parts.h"
+#include "os/random.h"
 
 enum { TAIL_BYTES = 64 * 1024 };
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/random.h"
-#include "base/ulid.h"
+#include "os/random.h"
+#include "text/ulid.h"
 
 enum {
     LOCK_TRIES_MAX = 30000, // a minute

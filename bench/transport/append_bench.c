@@ -5,9 +5,9 @@
 
 #include "aged.h"
 #include "bare.h"
-#include "base/clock.h"
 #include "calls.h"
 #include "fleet.h"
+#include "os/clock.h"
 #include "rows.h"
 
 typedef struct Scene {

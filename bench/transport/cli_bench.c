@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "os/clock.h"
 #include "rows.h"
 
 enum { MANY = 100000, FEW = 1000, RUNS = 21, CHUNK_BYTES = 64 * 1024, FIRST_LINE_MS_MAX = 50 };

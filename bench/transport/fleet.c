@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "aged.h"
-#include "base/clock.h"
 #include "calls.h"
+#include "os/clock.h"
 #include "sp_wire.h"
 
 enum { DRIVERS = 4, DRIVER_CLIENTS = WRITERS / DRIVERS };

@@ -6,8 +6,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "calls.h"
+#include "os/clock.h"
 #include "sp_wire.h"
 
 enum { HARM_SECONDS_MAX = 120, PIPELINE_DEPTH = 64, NON_READERS = 50, HELLO_BYTES = 8 };

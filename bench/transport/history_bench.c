@@ -1,8 +1,8 @@
 // A history over a socket: 9 sessions of 25 messages of 1 KiB in one reply, beside an echo of that
 // size.
 
-#include "base/clock.h"
 #include "calls.h"
+#include "os/clock.h"
 #include "rows.h"
 #include "ways.h"
 

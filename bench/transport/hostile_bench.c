@@ -1,7 +1,7 @@
 // A good client, connected before, while other peers do harm: one kind after the other, then all.
 
-#include "base/clock.h"
 #include "calls.h"
+#include "os/clock.h"
 #include "rows.h"
 
 enum { TEXT_BYTES = 1024, MESSAGES = 290, KINDS = 4, TARGET_MS = 50 };

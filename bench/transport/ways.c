@@ -2,7 +2,7 @@
 
 #include "ways.h"
 
-#include "base/clock.h"
+#include "os/clock.h"
 
 size_t ways_add(Ways *ways, const char *name, void (*call)(void *context), void *context)
 {

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
-#include "base/wire.h"
+#include "text/utf8.h"
+#include "wire/wire.h"
 
 // Fields of Event by number.
 enum {

@@ -3,9 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "channel.h"
+#include "os/clock.h"
 
 int status_set(TineStatus *status, int code, const char *reason, const char *message)
 {

@@ -16,11 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/process.h"
 #include "direct_store.h"
 #include "envelope.h"
+#include "os/clock.h"
+#include "os/process.h"
 #include "rpc/dispatch.h"
 #include "rpc/reader.h"
 #include "store/history.h"

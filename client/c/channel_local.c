@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/process.h"
 #include "feed_local.h"
+#include "os/process.h"
 
 static const uint64_t MEMORY_BYTES_MIN = UINT64_C(256)
                                          << 20; // containers have a /dev/shm of 64 MiB

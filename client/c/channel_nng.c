@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/process.h"
+#include "os/clock.h"
+#include "os/process.h"
 
 enum {
     CONNECT_ONCE_MS = 250, // what a call waits for a connection that is to be tried for once

@@ -16,10 +16,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/process.h"
 #include "feed_sp.h"
+#include "os/clock.h"
+#include "os/process.h"
 #include "sp_link.h"
 
 enum {
@@ -219,13 +219,13 @@ static void reply_wait(Link *link, Connection *connection, Slot *slot, int64_t d
 // What comes at once. -1 and EAGAIN: nothing has.
 static ssize_t receive_awake(Connection *connection, uint8_t *bytes, size_t room)
 {
-    Linger *linger = &connection->linger;
+    Spin *spin = &connection->spin;
     ssize_t count;
-    linger_begin(linger, clock_monotonic_ns());
+    spin_begin(spin, clock_monotonic_ns());
     do {
         count = recv(connection->fd, bytes, room, MSG_DONTWAIT);
-    } while (count < 0 && errno == EAGAIN && linger_goes_on(linger, clock_monotonic_ns()));
-    if (count > 0) linger_met(linger);
+    } while (count < 0 && errno == EAGAIN && spin_goes_on(spin, clock_monotonic_ns()));
+    if (count > 0) spin_met(spin);
     return count;
 }
 

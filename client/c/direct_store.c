@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/process.h"
+#include "os/process.h"
 
 enum { PLACE_BYTES_MAX = PATH_BYTES_MAX + 16 };
 

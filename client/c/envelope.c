@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
-#include "base/wire.h"
 #include "channel.h"
+#include "text/utf8.h"
+#include "wire/wire.h"
 
 enum {
     METHOD = 1,

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/encode.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/random.h"
 #include "envelope.h"
+#include "os/clock.h"
+#include "os/random.h"
 #include "tine_calls.h"
+#include "wire/encode.h"
 
 static const char BROADCAST[] = "/tine.v1.StoreService/BroadcastEvent";
 

@@ -1,7 +1,7 @@
 // The local feed.
 
 #include "feed_local.h"
-#include "base/process.h"
+#include "os/process.h"
 
 #include <stdlib.h>
 #include <unistd.h>

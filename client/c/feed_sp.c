@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/socket_path.h"
 #include "channel.h"
+#include "os/socket_path.h"
 #include "sp_wire.h"
 
 enum { POLL_MS_MAX = 60 * 1000 };

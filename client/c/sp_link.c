@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/process.h"
-#include "base/random.h"
+#include "os/clock.h"
+#include "os/process.h"
+#include "os/random.h"
 
 enum {
     CONNECT_MS_MAX = 5000,

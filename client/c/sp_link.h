@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "base/linger.h"
 #include "channel.h"
+#include "os/spin.h"
 #include "sp_wire.h"
 
 typedef enum SlotState { SLOT_FREE, SLOT_WAITING, SLOT_ANSWERED, SLOT_ABANDONED } SlotState;
@@ -35,7 +35,7 @@ typedef struct Connection {
     unsigned free_count, abandoned_count, parked_count;
     Slot slots[CHANNEL_IN_FLIGHT_MAX];
     SpReader reader; // the receiver's …
-    Linger linger;   // … and this
+    Spin spin;   // … and this
 } Connection;
 
 // What one process has of the channel. A child of fork makes its own and never touches its

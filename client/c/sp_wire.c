@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "channel.h"
+#include "os/clock.h"
 
 enum {
     ID_BYTES = 4,

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/wire.h"
 #include "channel_direct.h"
 #include "exchange.h"
 #include "unpack.h"
+#include "wire/wire.h"
 
 static const TineCallOptions DEFAULTS = {.operation_id = NULL};
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/wire.h"
+#include "wire/wire.h"
 
 enum {
     TAG_BYTES_MAX = 2,    // the numbers to 2047; a longer tag is unusual …

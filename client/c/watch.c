@@ -14,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/process.h"
 #include "bus_message.h"
 #include "client.h"
+#include "os/clock.h"
+#include "os/process.h"
 #include "tine_calls.h"
 
 enum {

@@ -11,9 +11,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "help.h"
 #include "options.h"
+#include "os/clock.h"
 #include "pager.h"
 #include "text.h"
 

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "cli.h"
 #include "daemon/paths.h"
 #include "format.h"
 #include "json.h"
+#include "os/clock.h"
 #include "place.h"
 #include "progress.h"
 #include "store/copy.h"

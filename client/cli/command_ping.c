@@ -1,7 +1,7 @@
 // tine ping: whether tined answers, and how fast.
 
-#include "base/clock.h"
 #include "cli.h"
+#include "os/clock.h"
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {

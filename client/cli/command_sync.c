@@ -1,8 +1,8 @@
 // tine sync: waits until all that was acknowledged is on the disk.
 
-#include "base/clock.h"
 #include "cli.h"
 #include "format.h"
+#include "os/clock.h"
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {

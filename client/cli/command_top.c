@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "cli.h"
 #include "json.h"
+#include "os/clock.h"
 #include "screen.h"
 #include "top_frame.h"
 

@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "base/ulid.h"
 #include "cli.h"
+#include "text/ulid.h"
 
 typedef struct IdMap {
     struct IdPair *pairs; // owned

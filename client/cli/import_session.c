@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "import.h"
+#include "os/clock.h"
 
 enum {
     OPERATION_BYTES_MAX = 64,

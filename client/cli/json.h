@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "report/error_detail.h"
 
 enum { JSON_TEXT_BYTES_MAX = 128 * 1024 * 1024 };
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/utf8.h"
 #include "json.h"
+#include "text/utf8.h"
 
 static size_t line_end(Slice text, size_t at)
 {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "report/error_detail.h"
 
 enum {
     JSON_PATH_BYTES_MAX = 256,

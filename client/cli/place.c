@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "daemon/paths.h"
+#include "os/lock.h"
 #include "store/copy.h"
 
 enum { FILE_PATH_BYTES_MAX = PATH_MAX + 2 * (NAME_MAX + 1) }; // two names below a directory

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "format.h"
+#include "os/clock.h"
 #include "text.h"
 
 enum {

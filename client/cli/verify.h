@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli.h"
+#include "report/error_detail.h"
 #include "store/check.h"
 
 typedef struct Verified {

@@ -1,14 +1,8 @@
-// Errors: the tables behind the list in error.h, and the sentence that explains one error.
+// Errors: the tables behind the list in error.h.
 
 #include "base/error.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/utf8.h"
-
 typedef struct ErrorRow {
     StatusCode status;
     const char *reason;
@@ -49,29 +43,4 @@ bool error_is_environment(Error error)
 {
     return error == ERROR_STORE_FULL || error == ERROR_OUT_OF_MEMORY || error == ERROR_IO ||
            error == ERROR_CORRUPT;
-}
-
-Error error_say(ErrorDetail *detail, Error error, const char *format, ...)
-{
-    if (!detail) return error;
-
-    // One byte more than fits, so that the cut can see whether it falls inside a code point.
-    // A second buffer also lets the arguments point into `detail` itself.
-    char text[ERROR_DETAIL_BYTES_MAX + 1];
-    va_list arguments;
-    va_start(arguments, format);
-    int written = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (written < 0) snprintf(text, sizeof text, "%s", error_text(error));
-
-    Slice said = utf8_cut(slice_of(text), ERROR_DETAIL_BYTES_MAX - 1);
-    memcpy(detail->text, said.bytes, said.size);
-    detail->text[said.size] = '\0';
-
-    // Status.message is a protobuf string: one bad byte would make clients refuse the whole reply.
-    if (utf8_is_valid(slice_of(detail->text))) return error;
-    for (char *at = detail->text; *at; at++) {
-        if ((unsigned char)*at >= 0x80) *at = '?';
-    }
-    return error;
 }

@@ -1,4 +1,4 @@
-// Errors: one list for the whole system, and the text that explains one of them to a caller.
+// Errors: one list for the whole system, with the status code, reason and default text of each.
 //
 // Every function that can fail returns `Error`; ERROR_NONE is zero. Three kinds exist: expected
 // ones (named at the prototype, returned, never logged), the environment's (ERROR_STORE_FULL,
@@ -109,15 +109,3 @@ const char *error_text(Error error);   // the default sentence
 
 // Whether the environment failed, not the caller: such errors are logged once, at the edge.
 bool error_is_environment(Error error);
-
-// What one call says beyond its error code. Cut on a code point when it is too long.
-enum { ERROR_DETAIL_BYTES_MAX = 512 };
-
-typedef struct ErrorDetail {
-    char text[ERROR_DETAIL_BYTES_MAX];
-} ErrorDetail;
-
-// Writes the sentence for `error` into `detail` (NULL is allowed) and returns `error`, so that
-// `return error_say(detail, ERROR_TOO_LONG, …)` reads as one step.
-MUST_USE Error error_say(ErrorDetail *detail, Error error, const char *format, ...)
-    PRINTF_LIKE(3, 4);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 typedef enum OptionKind {
     OPTION_FLAG,     // takes no value; in the environment 0 or 1

@@ -4,8 +4,9 @@
 #pragma once
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "daemon/paths.h"
+#include "report/error_detail.h"
+#include "report/log.h"
 
 typedef enum ConfigAction {
     CONFIG_RUN,

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/lock.h"
 #include "daemon/last_store.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
+#include "os/clock.h"
+#include "os/lock.h"
 #include "transport/bus.h"
 #include "transport/transport.h"
 

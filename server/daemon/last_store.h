@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "report/error_detail.h"
 
 // Whether the store at `data`, which nobody has asked for by name, may be opened at `socket`. True
 // if the note names it, or one that is gone, or if there is none. ERROR_INVALID_ARGUMENT: it names

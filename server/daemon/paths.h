@@ -3,7 +3,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "base/socket_path.h"
+#include "os/socket_path.h"
+#include "report/error_detail.h"
 
 // $XDG_DATA_HOME/tine, or ~/.local/share/tine. ERROR_INVALID_ARGUMENT: no home, or too long.
 MUST_USE Error path_data_default(char *out, size_t out_bytes, ErrorDetail *detail);

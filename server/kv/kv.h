@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "report/error_detail.h"
 
 typedef struct Kv Kv;
 typedef struct KvTxn KvTxn;

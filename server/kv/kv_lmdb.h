@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "base/process.h"
 #include "kv/kv.h"
+#include "os/process.h"
 
 typedef struct KvFileId {
     dev_t device;

@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
-#include "base/thread.h"
 #include "kv/kv_lmdb_slot.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "report/log.h"
 
 // What the flusher's thread sleeps for; a commit wakes it for nothing else.
 enum { WAITS_FOR_NOTHING, WAITS_FOR_A_COMMIT, WAITS_FOR_MANY };

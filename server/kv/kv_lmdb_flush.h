@@ -19,6 +19,7 @@
 #pragma once
 
 #include "kv/kv_lmdb.h"
+#include "report/error_detail.h"
 
 // Before LMDB opens the file: puts back the state that flushed.mdb has, if the machine went down
 // since; sets kv->is_set_back and kv->was_relaxed. A data.mdb that was being made when the power

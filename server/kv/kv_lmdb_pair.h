@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kv/kv_lmdb.h"
+#include "report/error_detail.h"
 
 // Whether some process has the store open. `*out_code`: why that is not known, as errno says it; 0:
 // it is. This process has none of the files open.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kv/kv.h"
+#include "report/error_detail.h"
 
 enum {
     SLOT_COUNT = 2,

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "dispatch_table.h"
 #include "names.h"
+#include "report/error_detail.h"
 #include "store/store.h"
 
 typedef struct Engine Engine;

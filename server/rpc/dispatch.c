@@ -5,14 +5,14 @@
 
 #include <inttypes.h>
 
-#include "base/clock.h"
-#include "base/encode.h"
 #include "base/limits.h"
-#include "base/log.h"
-#include "base/log_limit.h"
-#include "base/utf8.h"
-#include "base/wire.h"
+#include "os/clock.h"
+#include "report/log.h"
+#include "report/log_limit.h"
 #include "rpc/field_rules.h"
+#include "text/utf8.h"
+#include "wire/encode.h"
+#include "wire/wire.h"
 
 // Fields of Request, Response and Status by number.
 enum {

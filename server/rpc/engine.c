@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
+#include "os/clock.h"
 #include "rpc/dispatch.h"
 #include "rpc/waiting.h"
 

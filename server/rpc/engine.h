@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "rpc/call.h"
 #include "rpc/event_hub.h"
 #include "rpc/writer.h"

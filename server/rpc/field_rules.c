@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/limits.h"
-#include "base/utf8.h"
-#include "base/wire.h"
 #include "dispatch_table.h"
+#include "text/json.h"
+#include "text/utf8.h"
+#include "wire/wire.h"
 
 enum { TABLE_SLOTS = 512, DEPTH_MAX = 8 };
 

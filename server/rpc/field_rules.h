@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "report/error_detail.h"
 
 typedef struct FieldRule {
     uint32_t bytes_max; // of a string; 0: bounded by the request alone

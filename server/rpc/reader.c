@@ -2,7 +2,7 @@
 
 #include "rpc/reader.h"
 
-#include "base/clock.h"
+#include "os/clock.h"
 #include "rpc/dispatch.h"
 
 static bool is_for_server(const Method *method)

@@ -2,11 +2,11 @@
 
 #include "rpc/replay.h"
 
-#include "base/wire.h"
 #include "store/memory.h"
 #include "store/message.h"
 #include "store/session.h"
 #include "store/todo.h"
+#include "wire/wire.h"
 
 enum { RECORD_FIELD = 1, ID_FIELD = 1, SECOND_ID_FIELD = 2 };
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/thread.h"
+#include "os/clock.h"
+#include "os/thread.h"
 
 struct Waiting {
     void (*rerun)(Call *call, bool is_last);

@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
-#include "base/log_limit.h"
-#include "base/thread.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "report/log.h"
+#include "report/log_limit.h"
 #include "rpc/dispatch.h"
 #include "rpc/replay.h"
 #include "store/event.h"

@@ -3,12 +3,12 @@
 #include "store/call_record.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/event.h"
 #include "store/message.h"
 #include "store/record.h"
 #include "store/session.h"
 #include "store/totals.h"
+#include "wire/wire.h"
 
 enum {
     CALL_KEY_BYTES = 2 * ULID_BYTES + 2,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "names.h"
+#include "report/error_detail.h"
 #include "store/check.h"
 
 // Whether a session's rows may be there, and which.

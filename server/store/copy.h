@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "store/store.h"
 
 typedef struct StoreCopy {

@@ -5,11 +5,11 @@
 #include "store/cost.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/message.h"
 #include "store/record.h"
 #include "store/session.h"
 #include "store/totals.h"
+#include "wire/wire.h"
 
 // Fields of Call and Session by number.
 enum {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/record.h"
+#include "wire/wire.h"
 
 enum { EVENT_LIST_COUNT_MIN = 64 };
 

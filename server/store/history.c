@@ -7,7 +7,7 @@
 #include "store/history.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
+#include "wire/wire.h"
 
 uint32_t history_kinds_default(void)
 {

@@ -3,10 +3,10 @@
 #include "store/memory.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/event.h"
 #include "store/record.h"
 #include "store/session.h"
+#include "wire/wire.h"
 
 enum { MEMORY_KEY_BYTES = 2 * ULID_BYTES + 2, MEMORY_FIELD_NUMBER_DELETED_AT = 11 };
 

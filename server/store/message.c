@@ -3,9 +3,9 @@
 #include "store/message.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/purge.h"
 #include "store/record.h"
+#include "wire/wire.h"
 
 // Fields of Part and Text by number.
 enum { PART_FIELD_NUMBER_TEXT = 10, TEXT_FIELD_NUMBER_TEXT = 1 };

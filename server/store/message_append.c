@@ -7,7 +7,6 @@
 #include "store/message_append.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/event.h"
 #include "store/marker.h"
 #include "store/message_open.h"
@@ -17,6 +16,7 @@
 #include "store/record.h"
 #include "store/session_active.h"
 #include "store/totals.h"
+#include "wire/wire.h"
 
 // What the checks found out.
 typedef struct Place {

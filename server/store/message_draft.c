@@ -3,7 +3,7 @@
 
 #include "store/message_draft.h"
 
-#include "base/wire.h"
+#include "wire/wire.h"
 
 enum { PART_FIELD_NUMBER_ID = 1 };
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "store/message.h"
 
 typedef struct MessageDraft {

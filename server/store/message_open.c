@@ -8,12 +8,12 @@
 #include "store/message_open.h"
 
 #include "base/hash.h"
-#include "base/wire.h"
 #include "store/event.h"
 #include "store/message_part.h"
 #include "store/preview.h"
 #include "store/record.h"
 #include "store/totals.h"
+#include "wire/wire.h"
 
 // Fields of Part and of Usage by number.
 enum { PART_FIELD_NUMBER_ID = 1, PART_FIELD_NUMBER_KIND_MIN = 10 };

@@ -3,13 +3,13 @@
 
 #include "store/message_remove.h"
 
-#include "base/wire.h"
 #include "store/event.h"
 #include "store/marker.h"
 #include "store/message_part.h"
 #include "store/preview.h"
 #include "store/record.h"
 #include "store/totals.h"
+#include "wire/wire.h"
 
 typedef struct Removal {
     Ulid id;

@@ -4,8 +4,8 @@
 #include "store/message_scan.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/planted.h"
+#include "wire/wire.h"
 
 Error message_scan_open(MessageScan *scan, Txn *txn)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "report/log.h"
 #include "store/copy.h"
 #include "store/session.h"
 #include "store/session_index.h"

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "store/store.h"
 
 // The oldest format that can be migrated.

@@ -3,9 +3,9 @@
 #include "store/original.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/message.h"
 #include "store/record.h"
+#include "wire/wire.h"
 
 // Fields of Original by number.
 enum { ORIGINAL_FIELD_NUMBER_MESSAGE_ID = 1, ORIGINAL_FIELD_NUMBER_CONTENT = 2 };

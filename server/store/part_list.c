@@ -4,8 +4,8 @@
 #include "store/part_list.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/message_scan.h"
+#include "wire/wire.h"
 
 // Fields of FoundPart by number.
 enum {

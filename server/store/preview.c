@@ -4,10 +4,10 @@
 #include "store/preview.h"
 
 #include "base/limits.h"
-#include "base/utf8.h"
-#include "base/wire.h"
 #include "store/message_scan.h"
 #include "store/origin.h"
+#include "text/utf8.h"
+#include "wire/wire.h"
 
 enum { ROW_FIELD = 1 }; // behind which a scan appends an entry
 

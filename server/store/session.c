@@ -3,8 +3,8 @@
 #include "store/session.h"
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "store/record.h"
+#include "wire/wire.h"
 
 static Error not_found(Txn *txn, Ulid id)
 {

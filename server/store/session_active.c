@@ -3,9 +3,9 @@
 
 #include "store/session_active.h"
 
-#include "base/wire.h"
 #include "store/planted.h"
 #include "store/record.h"
+#include "wire/wire.h"
 
 static Error last_active_of(Txn *txn, Ulid id, int64_t *out)
 {

@@ -5,10 +5,10 @@
 #include "store/session_list.h"
 
 #include "base/limits.h"
-#include "base/utf8.h"
-#include "base/wire.h"
 #include "store/record.h"
 #include "store/session_index.h"
+#include "text/utf8.h"
+#include "wire/wire.h"
 
 // Fields of Session that only listings read.
 enum {

@@ -4,7 +4,7 @@
 #include "store/set_back.h"
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "report/log.h"
 #include "store/copy.h"
 
 // The last id is part of what was taken back. Where the clock is behind it, or stands still, the

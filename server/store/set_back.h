@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "store/store.h"
 
 // Makes it another instance, without events, if it was taken back: sequences that watchers have

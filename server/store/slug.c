@@ -3,7 +3,7 @@
 #include "store/slug.h"
 
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 enum { SUFFIX_BYTES_MAX = 8, FOLD_FACTOR = 3 };
 

@@ -16,13 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/encode.h"
 #include "base/limits.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "os/lock.h"
+#include "report/log.h"
 #include "store/copy.h"
 #include "store/migrate.h"
 #include "store/set_back.h"
+#include "wire/encode.h"
 
 struct Store {
     StoreOptions options;

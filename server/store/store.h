@@ -9,11 +9,12 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
-#include "base/clock.h"
-#include "base/random.h"
-#include "base/ulid.h"
 #include "kv/kv.h"
+#include "os/clock.h"
+#include "os/random.h"
+#include "report/error_detail.h"
 #include "store/tables.h"
+#include "text/ulid.h"
 
 typedef struct Store Store;
 

@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "base/ulid.h"
 #include "kv/kv.h"
+#include "text/ulid.h"
 
 // X(constant, name on disk): the order is the order of KvTable numbers and is not stored.
 #define STORE_TABLES(X)                                                                            \

@@ -2,10 +2,10 @@
 
 #include "store/todo.h"
 
-#include "base/wire.h"
 #include "store/event.h"
 #include "store/record.h"
 #include "store/session.h"
+#include "wire/wire.h"
 
 TodoSummary todo_summarize(TodoItem **items, size_t item_count)
 {

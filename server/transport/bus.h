@@ -6,13 +6,14 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "rpc/engine.h"
 
 typedef struct Bus Bus;
 
 typedef struct BusOptions {
     Engine *engine;          // borrowed until bus_close
-    const char *socket_path; // of the requests; events go out beside it (base/socket_path.h)
+    const char *socket_path; // of the requests; events go out beside it (os/socket_path.h)
     size_t subscribers_max;  // 0: SUBSCRIBERS_MAX
     int64_t heartbeat_ms;    // 0: HEARTBEAT_MS
 } BusOptions;

@@ -19,7 +19,7 @@
 #include <time.h>
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "report/log.h"
 #include "rpc/dispatch.h"
 #include "rpc/engine.h"
 

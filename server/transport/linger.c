@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "os/clock.h"
 
 enum { LOOK_EVERY_MS = 2 };
 

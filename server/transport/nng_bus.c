@@ -16,11 +16,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
-#include "base/socket_path.h"
-#include "base/thread.h"
+#include "os/clock.h"
+#include "os/socket_path.h"
+#include "os/thread.h"
+#include "report/log.h"
 #include "transport/bus.h"
 #include "transport/client.h"
 #include "transport/nng_setup.h"

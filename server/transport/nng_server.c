@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "report/log.h"
 #include "transport/context.h"
 #include "transport/linger.h"
 #include "transport/nng_setup.h"

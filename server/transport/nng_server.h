@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "rpc/engine.h"
 
 typedef struct NngServer NngServer;

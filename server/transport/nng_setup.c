@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/socket_path.h"
+#include "os/socket_path.h"
 #include "transport/peer.h"
 
 enum { SOCKET_MODE = 0600 };

@@ -5,6 +5,7 @@
 #include <nng/nng.h>
 
 #include "base/error.h"
+#include "report/error_detail.h"
 
 // Limits NNG's threads. Before any other call of NNG; the second time it does nothing.
 void nng_setup(void);

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "base/log.h"
+#include "report/log.h"
 
 bool peer_is_allowed(int64_t uid, int64_t pid)
 {

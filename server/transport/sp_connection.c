@@ -11,8 +11,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
+#include "os/clock.h"
 
 enum {
     HELLO_BYTES = 8,
@@ -45,7 +45,7 @@ static void ask_for_room(const Connection *connection)
 bool connection_begin(Connection *connection)
 {
     connection->is_greeted = connection->wants_room = connection->is_kept = false;
-    connection->linger = (Linger){.until_ns = 0};
+    connection->spin = (Spin){.until_ns = 0};
     connection->running = 0;
     connection->begun_ns = clock_monotonic_ns();
     connection->head_bytes = connection->incoming_bytes = connection->sent_bytes = 0;

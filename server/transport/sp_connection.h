@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/linger.h"
+#include "os/spin.h"
 #include "transport/sp_request.h"
 
 enum {
@@ -37,7 +37,7 @@ typedef struct Connection {
     bool is_welcome, is_greeted;
     bool wants_room; // epoll tells when there is room for what is unsent
     bool is_kept;    // a thread stays with it: epoll does not tell what comes
-    Linger linger;
+    Spin spin;
     int64_t begun_ns;
 
     uint8_t head[FRAME_HEAD_BYTES]; // of the hello or of a frame, so far

@@ -11,9 +11,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
+#include "os/clock.h"
+#include "report/log.h"
 #include "transport/sp_connection.h"
 
 enum {
@@ -255,7 +255,7 @@ static void connection_ready(Connections *connections, uint64_t number, uint32_t
     if (is_there(connection, number)) {
         bool is_fine = !(events & EPOLLOUT) || connection_send_unsent(connection, &done);
         if (is_fine) is_fine = connection_receive(connection, is_ending, inbox, &whole);
-        if (whole.first) linger_missed(&connection->linger, clock_monotonic_ns());
+        if (whole.first) spin_missed(&connection->spin, clock_monotonic_ns());
         if (!is_fine) dropped = end_one(connections, connection);
     }
     pthread_mutex_unlock(&connection->mutex);
@@ -270,8 +270,8 @@ bool connections_keep(Connections *connections, uint64_t number)
     bool is_kept = false;
     if (is_there(connection, number) && !connection->is_kept) {
         int64_t now_ns = clock_monotonic_ns();
-        linger_begin(&connection->linger, now_ns);
-        is_kept = linger_goes_on(&connection->linger, now_ns) && connection_keep(connection);
+        spin_begin(&connection->spin, now_ns);
+        is_kept = spin_goes_on(&connection->spin, now_ns) && connection_keep(connection);
     }
     pthread_mutex_unlock(&connection->mutex);
     return is_kept;
@@ -288,7 +288,7 @@ bool connections_look(Connections *connections, uint64_t number, uint8_t *inbox)
         goes_on = connection_receive(connection, /* is_ending= */ false, inbox, &whole);
         if (!goes_on) dropped = end_one(connections, connection);
         if (goes_on && !whole.first) {
-            goes_on = linger_goes_on(&connection->linger, clock_monotonic_ns());
+            goes_on = spin_goes_on(&connection->spin, clock_monotonic_ns());
         }
     }
     pthread_mutex_unlock(&connection->mutex);
@@ -296,8 +296,8 @@ bool connections_look(Connections *connections, uint64_t number, uint8_t *inbox)
     follow_up(&whole, &done, dropped);
     if (!has_come) return goes_on;
     pthread_mutex_lock(&connection->mutex);
-    linger_met(&connection->linger);
-    linger_begin(&connection->linger, clock_monotonic_ns());
+    spin_met(&connection->spin);
+    spin_begin(&connection->spin, clock_monotonic_ns());
     pthread_mutex_unlock(&connection->mutex);
     return goes_on;
 }

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "rpc/engine.h"
 
 typedef struct Connections Connections;
@@ -34,7 +35,7 @@ void connections_add(Connections *connections, int file, bool is_welcome);
 void connections_ready(Connections *connections, uint64_t number, uint32_t events, uint8_t *inbox);
 
 // A thread stays with the connection whose event it has just seen to, if that was answered and it
-// may be worth it (linger.h): no other is told of what comes there. Between connections_keep and
+// may be worth it (spin.h): no other is told of what comes there. Between connections_keep and
 // connections_let_go it calls connections_look, which sees to what has come; false: it is to go.
 MUST_USE bool connections_keep(Connections *connections, uint64_t number);
 MUST_USE bool connections_look(Connections *connections, uint64_t number, uint8_t *inbox);

@@ -19,12 +19,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
-#include "base/log_limit.h"
-#include "base/socket_path.h"
-#include "base/thread.h"
+#include "os/clock.h"
+#include "os/socket_path.h"
+#include "os/thread.h"
+#include "report/log.h"
+#include "report/log_limit.h"
 #include "transport/peer.h"
 #include "transport/sp_connection.h"
 #include "transport/sp_connections.h"

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "rpc/engine.h"
 
 typedef struct SpServer SpServer;

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "report/error_detail.h"
 #include "rpc/engine.h"
 
 typedef struct Transport Transport;

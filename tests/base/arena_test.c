@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/random.h"
 #include "harness.h"
+#include "os/random.h"
 
 enum { BUDGET = 8 * 1024 * 1024 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/random.h"
 #include "harness.h"
+#include "os/random.h"
 
 static bool buffer_is(const Buffer *buffer, const char *text)
 {

@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#include "base/clock.h"
 #include "figures.h"
 #include "harness.h"
 #include "load.h"
+#include "os/clock.h"
 
 static Samples one_to(int64_t count)
 {

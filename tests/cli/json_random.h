@@ -4,7 +4,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-#include "base/random.h"
+#include "os/random.h"
 
 enum { MESSAGE_TYPES_MAX = 256 };
 

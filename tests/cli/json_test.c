@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "harness.h"
 #include "json_random.h"
 #include "names.h"
+#include "text/json.h"
 
 static char *written;
 static size_t written_bytes;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "os/random.h"
 #include "pi_steps.h"
 #include "shell.h"
 

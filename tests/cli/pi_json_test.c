@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/limits.h"
-#include "base/random.h"
 #include "harness.h"
+#include "os/random.h"
 
 static int64_t time_of(const char *text)
 {

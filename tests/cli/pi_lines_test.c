@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/random.h"
 #include "harness.h"
+#include "os/random.h"
+#include "text/json.h"
 
 enum { FILE_BYTES = 3 * PI_AHEAD_BYTES_MIN, LONG_LINE_BYTES = 2 * PI_WINDOW_BYTES };
 

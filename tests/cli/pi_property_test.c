@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/random.h"
+#include "os/random.h"
 #include "pi_steps.h"
 
 enum { ROW_COUNT_MAX = 40, ID_TEXT_BYTES = 24, CONTEXT_BYTES_MAX = 64 * 1024, NOBODY = -1 };

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/slice.h"
 #include "harness.h"
 #include "shell.h"
+#include "text/json.h"
 
 #define CHARS(text) ((char *)(uintptr_t)(text))
 

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "os/clock.h"
 #include "steps.h"
 #include "tined.h"
 

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "base/wire.h"
 #include "tine/v1/store.pb-c.h"
+#include "wire/wire.h"
 
 enum { EVENTS_MAX = 4096, SUBSCRIBERS_MAX = 512 };
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "channel.h"
+#include "os/clock.h"
 #include "steps.h"
 #include "wire_server.h"
 

@@ -7,10 +7,10 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
-#include "base/random.h"
-#include "base/wire.h"
 #include "harness.h"
+#include "os/random.h"
 #include "rpc/dispatch.h"
+#include "wire/wire.h"
 
 enum { RUN_MAX = 4, TEXT_BYTES_MAX = 200, FIELD_NUMBER_MAX = 3000, DEPTH_FULL = 3 };
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "client.h"
 #include "hand_store.h"
+#include "os/random.h"
 #include "steps.h"
 #include "watch_steps.h"
 

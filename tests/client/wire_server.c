@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/wire.h"
+#include "wire/wire.h"
 
 enum { CONNECTIONS_MAX = 512, BLOCKS_MAX = 1 << 18, HEADER_BYTES = 13 };
 

@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "base/random.h"
+#include "os/random.h"
 
 enum { LARGE_TEXT_BYTES = 1024 * 1024, BULK_PURGE_AT = 5 };
 

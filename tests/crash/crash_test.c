@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/random.h"
 #include "crash_model.h"
+#include "os/random.h"
 
 enum {
     KILLS_PER_TEST = 25, // of eight tests

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "base/socket_path.h"
+#include "os/socket_path.h"
 #include "process.h"
 
 static Sp subscribe(const Tined *tined)

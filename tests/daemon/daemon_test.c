@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/wire.h"
 #include "daemon/daemon.h"
 #include "process.h"
+#include "wire/wire.h"
 
 TEST(it_serves_says_so_to_systemd_and_stops_when_told)
 {

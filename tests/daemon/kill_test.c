@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "base/random.h"
+#include "os/random.h"
 #include "writers.h"
 
 TEST(sixty_four_writers_go_on_through_fifty_kills_and_lose_nothing)

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/wire.h"
 #include "store/check.h"
 #include "store/purge.h"
+#include "wire/wire.h"
 
 enum { RESPONSE_FIELD_BODY = 15, PURGE_CALLS_MAX = 10000 };
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "fault.h"
 #include "gate.h"
+#include "report/log.h"
 
 typedef struct Batching {
     Gate gate;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "day.h"
+#include "report/log.h"
 
 // An arena hands out multiples of 16 bytes: budgets in between are all the same.
 // Past 8 KiB, where stored texts are copied, the steps grow.

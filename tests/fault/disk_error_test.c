@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/log.h"
 #include "disk.h"
 #include "engine_call.h"
+#include "report/log.h"
 
 enum { KEPT = 40, LATER = 25, OVERWRITTEN = 60 };
 

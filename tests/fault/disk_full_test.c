@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "engine_call.h"
+#include "report/log.h"
 
 enum {
     READERS = 100,

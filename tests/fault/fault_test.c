@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "day.h"
+#include "report/log.h"
 
 enum { STORAGE_CALLS_MAX = 5000 };
 

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/log.h"
-#include "base/wire.h"
+#include "report/log.h"
 #include "rpc/engine.h"
+#include "wire/wire.h"
 
 enum { RUNS_PER_STORE = 2000, MESSAGES = 4, SEED_DEPTH_MAX = 6 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "json.h"
+#include "text/json.h"
 #include "tine/v1/store.pb-c.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "kv/kv.h"
+#include "report/error_detail.h"
 
 enum { LETTERS, NUMBERS, TABLE_COUNT };
 

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "harness.h"
 #include "kv_fixture.h"
+#include "os/clock.h"
 
 static const char BEFORE[] = "boot before", AFTER[] = "boot after";
 

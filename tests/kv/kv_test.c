@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/random.h"
 #include "harness.h"
 #include "kv_fixture.h"
+#include "os/random.h"
 
 TEST(put_is_read_back_replaced_and_deleted)
 {

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "base/hash.h"
-#include "base/ulid.h"
 #include "names.h"
+#include "text/ulid.h"
 
 enum { ID_BYTES = ULID_TEXT_BYTES + 1 };
 

@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-#include "base/random.h"
 #include "harness.h"
 #include "model.h"
+#include "os/random.h"
 #include "rpc/engine.h"
 #include "tine_calls.h"
 

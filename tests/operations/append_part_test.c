@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "base/random.h"
-#include "base/wire.h"
+#include "os/random.h"
 #include "raw.h"
+#include "wire/wire.h"
 
 TEST(append_part_puts_parts_behind_each_other)
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "entries.h"
 #include "request_fields.h"
+#include "text/utf8.h"
 
 static void send_text(Fixture *f, const char *text)
 {

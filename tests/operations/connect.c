@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "channel_local.h"
 #include "client.h"
 #include "harness.h"
+#include "os/clock.h"
 #include "reader.h"
 #include "transport/transport.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/wire.h"
 #include "connect.h"
+#include "wire/wire.h"
 
 typedef struct FixtureMemory {
     ProtobufCMessage **messages;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "base/random.h"
 #include "open_message.h"
+#include "os/random.h"
 
 static Part *use(Fixture *f, const char *name, const char *call_id)
 {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "base/utf8.h"
-#include "base/wire.h"
+#include "text/utf8.h"
+#include "wire/wire.h"
 
 Raw *raw_begin(Fixture *f)
 {

@@ -3,8 +3,8 @@
 
 #pragma once
 
-#include "base/clock.h"
 #include "channel.h"
+#include "os/clock.h"
 
 // Starts it, once, while the test has one thread. `clock` is in shared memory.
 void reader_start(Clock clock);

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/wire.h"
 #include "dispatch_table.h"
 #include "entries.h"
 #include "raw.h"
 #include "rpc/field_rules.h"
+#include "wire/wire.h"
 
 TEST(health_is_ready_and_knows_the_disk)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/random.h"
+#include "os/random.h"
 #include "session_steps.h"
 
 TEST(sessions_are_listed_newest_first)

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "base/random.h"
+#include "os/random.h"
 #include "record.h"
 
 typedef struct Disk Disk;

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/log.h"
-#include "base/random.h"
+#include "os/random.h"
 #include "place.h"
+#include "report/log.h"
 #include "store/copy.h"
 
 static const char FIXTURE[] = SOURCE_DIR "/tests/store/fixtures/format-1.mdb.gz";

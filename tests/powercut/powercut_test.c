@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "image.h"
 #include "powercut_day.h"
+#include "report/log.h"
 #include "unpinned.h"
 
 enum {

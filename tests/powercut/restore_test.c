@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "image.h"
 #include "place.h"
 #include "powercut_day.h"
+#include "report/log.h"
 #include "store/copy.h"
 
 enum { RESTORE_IMAGES = 120, FLUSHED = 12, LATER = 7, IN_BACKUP = 3 };

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/encode.h"
-#include "base/random.h"
 #include "dispatch_table.h"
 #include "harness.h"
+#include "os/random.h"
+#include "wire/encode.h"
 
 enum { ROUNDS = 30, ELEMENTS_MAX = 4, TEXT_BYTES_MAX = 300 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "gate.h"
+#include "os/clock.h"
 #include "rpc/event_hub.h"
 
 typedef struct Heard {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
-#include "base/wire.h"
 #include "gate.h"
+#include "os/clock.h"
+#include "wire/wire.h"
 
 typedef struct Held {
     Gate gate;

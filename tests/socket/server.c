@@ -9,9 +9,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/wire.h"
+#include "os/clock.h"
+#include "wire/wire.h"
 
 enum { DRAIN_MS = 30 * 1000, REASON_BYTES = 64 };
 

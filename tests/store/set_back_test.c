@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "report/log.h"
 #include "store_fixture.h"
 
 static Ulid last_id(StoreFixture *f)

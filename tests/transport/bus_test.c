@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/socket_path.h"
+#include "os/socket_path.h"
 #include "server.h"
 #include "transport/bus.h"
 

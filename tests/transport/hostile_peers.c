@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/random.h"
+#include "os/random.h"
 
 enum {
     SERVED_EVERY = 10, // hostile peers between two calls of the good client

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
+#include "os/clock.h"
 #include "server.h"
 
 static const char TOKEN[] = "a token of enough bytes";

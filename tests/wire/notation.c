@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/wire.h"
+#include "wire/wire.h"
 
 static void append(Buffer *out, const void *bytes, size_t size)
 {

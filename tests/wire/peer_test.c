@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "harness.h"
+#include "os/clock.h"
 #include "tine_calls.h"
 
 enum { TIMEOUT_MS = 100, GRACE_MS = 500, LATE_MS = 20 * 1000, CALLS = 2 };

@@ -4,8 +4,8 @@
 
 #include <assert.h>
 
-#include "base/wire.h"
 #include "notation.h"
+#include "wire/wire.h"
 
 #define CALL "/tine.v1.StoreService/"
 #define ID "01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -8,11 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "bus_message.h"
 #include "envelope.h"
 #include "harness.h"
 #include "notation.h"
+#include "os/clock.h"
 #include "sp_wire.h"
 #include "tine/v1/records.pb-c.h"
 

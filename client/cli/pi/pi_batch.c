@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/thread.h"
+#include "os/thread.h"
 
 // An entry and its line are about as long as each other, so both of a long one need two requests.
 enum { SENT_LINES_BYTES_MAX = REQUEST_BYTES_MAX / 4 };

@@ -7,8 +7,8 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "pi/pi_json.h"
+#include "text/utf8.h"
 
 enum {
     ENTRY_TYPE,

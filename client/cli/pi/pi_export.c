@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ulid.h"
 #include "pi/pi_entry.h"
 #include "pi/pi_original.h"
 #include "pi/pi_write.h"
 #include "progress.h"
+#include "text/ulid.h"
 
 enum { WALK_COUNT_MAX = 1000 * 1000, NAME_BYTES = 512, LINE_ARENA_BYTES = 64 * 1024 * 1024 };
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/json.h"
 #include "pi/pi_json.h"
 #include "pi/pi_order.h"
+#include "text/json.h"
 
 enum {
     ENTRY_COUNT_FIRST = 256,

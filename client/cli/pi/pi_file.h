@@ -21,6 +21,7 @@
 #include "base/buffer.h"
 #include "base/slice.h"
 #include "pi/pi_lines.h"
+#include "report/error_detail.h"
 
 #define PI_NONE UINT32_MAX
 

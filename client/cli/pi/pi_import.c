@@ -11,15 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "pi/pi_batch.h"
 #include "pi/pi_entry.h"
 #include "pi/pi_file.h"
 #include "pi/pi_json.h"
 #include "pi/pi_known.h"
 #include "progress.h"
+#include "text/json.h"
+#include "text/utf8.h"
 
 enum { BATCH_LINE_BYTES_MAX = 2 * 1024 * 1024 }; // or one entry that is larger
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/json.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "text/json.h"
+#include "text/utf8.h"
 
 enum { NUMBER_BYTES_MAX = 64, REPLACEMENT = 0xfffd };
 

@@ -1,6 +1,6 @@
 // JSON as pi wrote it, looked at in place: values are slices of the line, and nothing is built.
 //
-// The text must have passed json_is_well_formed (base/json.h). Members are found as JavaScript has
+// The text must have passed json_is_well_formed (text/json.h). Members are found as JavaScript has
 // them: of several with one name the last counts.
 
 #pragma once

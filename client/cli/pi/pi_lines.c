@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/thread.h"
+#include "os/thread.h"
+#include "text/json.h"
 
 void pi_window_free(PiWindow *window)
 {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base/json.h"
 #include "pi/pi_json.h"
+#include "text/json.h"
 
 static bool is_space(uint8_t byte)
 {

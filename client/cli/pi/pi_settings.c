@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 static Error put(char **place, Slice text)
 {

@@ -1,12 +1,12 @@
 // Handler: BuildContext, all that an agent needs to resume.
 
-#include "base/wire.h"
 #include "rpc/handlers/handler.h"
 #include "rpc/handlers/history.h"
 #include "store/marker.h"
 #include "store/memory.h"
 #include "store/message_scan.h"
 #include "store/todo.h"
+#include "wire/wire.h"
 
 enum {
     CONTEXT_FIELD_MARKER = 3,

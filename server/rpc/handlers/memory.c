@@ -2,8 +2,8 @@
 
 #include "store/memory.h"
 
-#include "base/utf8.h"
 #include "rpc/handlers/handler.h"
+#include "text/utf8.h"
 
 typedef struct MemoryCall {
     Ulid session;

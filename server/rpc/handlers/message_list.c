@@ -1,8 +1,8 @@
 // Handler: the whole log of a session, every branch of it.
 
-#include "base/wire.h"
 #include "rpc/handlers/handler.h"
 #include "store/message_scan.h"
+#include "wire/wire.h"
 
 typedef struct LogQuery {
     const ListMessagesRequest *request;

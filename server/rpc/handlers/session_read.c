@@ -1,9 +1,9 @@
 // Handlers: reading and listing sessions.
 
-#include "base/utf8.h"
 #include "rpc/handlers/handler.h"
 #include "store/preview.h"
 #include "store/session_list.h"
+#include "text/utf8.h"
 
 enum { ID_PREFIX_BYTES_MIN = 4, RESOLVE_LIMIT_DEFAULT = 20 };
 

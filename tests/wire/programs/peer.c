@@ -29,8 +29,8 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
-#include "base/wire.h"
+#include "os/clock.h"
+#include "wire/wire.h"
 
 enum {
     CONNECTIONS_MAX = 256,

@@ -1,0 +1,86 @@
+// Locks.
+//
+// A file may be removed while others wait for its lock: what counts is the file that the path
+// names, so whoever gets a lock looks whether it is still that one.
+
+#include "os/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PID_TEXT_BYTES = 32, LOCK_MODE = 0600, LOOKS_MAX = 500 };
+
+// Who holds a lock. It notes its pid a moment after it got the lock: until then the file is empty,
+// or names one that was killed. 0: it cannot be known.
+static long holder_of(int descriptor)
+{
+    for (int looks = 0; looks < LOOKS_MAX; looks++) {
+        char text[PID_TEXT_BYTES] = {0};
+        if (pread(descriptor, text, sizeof(text) - 1, 0) < 0) return 0;
+        long pid = strtol(text, NULL, 10);
+        if (pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM)) return pid;
+        (void)poll(NULL, 0, 1);
+    }
+    return 0;
+}
+
+// Opens and locks the file once. `*out_is_gone`: it was removed meanwhile. errno says what failed.
+static int open_locked(const char *path, bool *out_is_gone, bool *out_is_held)
+{
+    *out_is_gone = *out_is_held = false;
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, LOCK_MODE);
+    if (descriptor < 0) return -1;
+    struct stat ours, named;
+    *out_is_held = flock(descriptor, LOCK_EX | LOCK_NB) != 0;
+    if (*out_is_held && errno == EWOULDBLOCK) return descriptor;
+    *out_is_gone = !*out_is_held && (fstat(descriptor, &ours) != 0 || stat(path, &named) != 0 ||
+                                     ours.st_ino != named.st_ino || ours.st_dev != named.st_dev);
+    if (!*out_is_held && !*out_is_gone) return descriptor;
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+}
+
+Error lock_take(const char *path, const char *what, const char *advice, ErrorDetail *detail,
+                int *out_descriptor)
+{
+    bool is_gone, is_held;
+    int descriptor;
+    do {
+        descriptor = open_locked(path, &is_gone, &is_held);
+    } while (is_gone);
+    if (descriptor < 0) {
+        return error_say(detail, ERROR_IO, "cannot %s %s: %s", is_held ? "lock" : "open", path,
+                         strerror(errno));
+    }
+    char pid[PID_TEXT_BYTES] = "unknown";
+    if (is_held) {
+        long holder = holder_of(descriptor);
+        if (holder) snprintf(pid, sizeof(pid), "%ld", holder);
+        close(descriptor);
+        return error_say(detail, ERROR_UNAVAILABLE, "%s is in use by the process with pid %s; %s",
+                         what, pid, advice);
+    }
+    int size = snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+    if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, pid, (size_t)size, 0) < 0) {
+        // The pid is a courtesy; a full disk must not keep anybody from starting.
+    }
+    *out_descriptor = descriptor;
+    return ERROR_NONE;
+}
+
+void lock_remove(const char *path, int descriptor)
+{
+    if (descriptor < 0) return;
+    (void)unlink(path);
+    close(descriptor);
+}
