@@ -197,7 +197,7 @@ static void open_with(Bench *bench, const StoreOptions *store)
     ErrorDetail detail = {{0}};
     Error error = engine_open(&options, &detail, &bench->engine);
     require(!error, "cannot open %s: %s", store->directory, detail.text);
-    call_init(&bench->call);
+    rpc_init(&bench->rpc);
 }
 
 void bench_open(Bench *bench, const char *path, bool is_ephemeral)
@@ -213,7 +213,7 @@ void bench_open_with_seam(Bench *bench, const char *path, KvSeam seam)
 void bench_close(Bench *bench)
 {
     engine_close(bench->engine);
-    call_free(&bench->call);
+    rpc_free(&bench->rpc);
 }
 
 Buffer request_make(size_t method, const ProtobufCMessage *message)
@@ -267,13 +267,13 @@ static bool request_has_operation_id(const Buffer *request)
 
 Slice bench_run(Bench *bench, const Buffer *request)
 {
-    Call *call = &bench->call;
-    call_reset(call);
-    call->request = buffer_slice(request);
-    engine_run(bench->engine, call);
-    require(!call->error, "a call failed: %s %s", error_reason(call->error), call->detail.text);
+    Rpc *rpc = &bench->rpc;
+    rpc_reset(rpc);
+    rpc->request = buffer_slice(request);
+    engine_run(bench->engine, rpc);
+    require(!rpc->error, "a call failed: %s %s", error_reason(rpc->error), rpc->detail.text);
     WireField field;
-    return wire_find(buffer_slice(&call->reply), 15, &field) ? field.bytes : (Slice){NULL, 0};
+    return wire_find(buffer_slice(&rpc->reply), 15, &field) ? field.bytes : (Slice){NULL, 0};
 }
 
 enum { IN_FLIGHT = 256 };
@@ -284,10 +284,10 @@ typedef struct Flight {
     size_t in_flight;
 } Flight;
 
-static void flight_done(Call *call)
+static void flight_done(Rpc *rpc)
 {
-    Flight *flight = call->context;
-    require(!call->error, "a call failed: %s %s", error_reason(call->error), call->detail.text);
+    Flight *flight = rpc->context;
+    require(!rpc->error, "a call failed: %s %s", error_reason(rpc->error), rpc->detail.text);
     pthread_mutex_lock(&flight->mutex);
     if (--flight->in_flight == 0) pthread_cond_signal(&flight->landed);
     pthread_mutex_unlock(&flight->mutex);
@@ -296,12 +296,12 @@ static void flight_done(Call *call)
 void bench_run_many(Bench *bench, const Buffer *request, size_t count)
 {
     Flight flight = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
-    Call *calls = calloc(IN_FLIGHT, sizeof(Call));
+    Rpc *calls = calloc(IN_FLIGHT, sizeof(Rpc));
     Buffer *copies = calloc(IN_FLIGHT, sizeof(Buffer));
     require(calls != NULL && copies != NULL, "out of memory");
     bool has_id = request_has_operation_id(request);
     for (size_t i = 0; i < IN_FLIGHT; i++) {
-        call_init(&calls[i]);
+        rpc_init(&calls[i]);
         Error error = buffer_append(&copies[i], buffer_slice(request));
         require(!error, "out of memory");
     }
@@ -309,7 +309,7 @@ void bench_run_many(Bench *bench, const Buffer *request, size_t count)
         size_t batch = count < IN_FLIGHT ? count : IN_FLIGHT;
         flight.in_flight = batch;
         for (size_t i = 0; i < batch; i++) {
-            call_reset(&calls[i]);
+            rpc_reset(&calls[i]);
             if (has_id) request_renew_operation_id(&copies[i]);
             calls[i].request = buffer_slice(&copies[i]);
             calls[i].on_done = flight_done;
@@ -323,7 +323,7 @@ void bench_run_many(Bench *bench, const Buffer *request, size_t count)
         count -= batch;
     }
     for (size_t i = 0; i < IN_FLIGHT; i++) {
-        call_free(&calls[i]);
+        rpc_free(&calls[i]);
         buffer_free(&copies[i]);
     }
     free(calls);

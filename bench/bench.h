@@ -59,7 +59,7 @@ void require(bool condition, const char *format, ...) PRINTF_LIKE(2, 3);
 typedef struct Bench {
     Engine *engine;
     char path[512];
-    Call call; // of the benchmark's own thread
+    Rpc rpc; // of the benchmark's own thread
 } Bench;
 
 void bench_path(const Options *options, const char *name, char *out, size_t out_bytes_max);

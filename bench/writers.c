@@ -11,7 +11,7 @@
 enum { DRIVERS = 4, DRIVER_WRITERS = WRITERS / DRIVERS };
 
 typedef struct Submitter {
-    Call call; // the first: its on_done finds the rest
+    Rpc rpc; // the first: its on_done finds the rest
     Buffer request;
 } Submitter;
 
@@ -22,7 +22,7 @@ typedef struct Driver {
     size_t left;
     pthread_mutex_t mutex;
     pthread_cond_t answered;
-    Call *ready;
+    Rpc *ready;
 } Driver;
 
 struct Writers {
@@ -45,7 +45,7 @@ Writers *writers_open(const IdText *sessions, bool has_operation_ids)
             submitter->request = request_with_operation_id(&request);
             buffer_free(&request);
         }
-        call_init(&submitter->call);
+        rpc_init(&submitter->rpc);
     }
     for (size_t i = 0; i < DRIVERS; i++) {
         writers->drivers[i].all = writers;
@@ -59,7 +59,7 @@ void writers_close(Writers *writers)
 {
     for (size_t i = 0; i < WRITERS; i++) {
         Submitter *submitter = &writers->drivers[i / DRIVER_WRITERS].writers[i % DRIVER_WRITERS];
-        call_free(&submitter->call);
+        rpc_free(&submitter->rpc);
         buffer_free(&submitter->request);
     }
     for (size_t i = 0; i < DRIVERS; i++) {
@@ -69,35 +69,35 @@ void writers_close(Writers *writers)
     free(writers);
 }
 
-static void submitter_done(Call *call)
+static void submitter_done(Rpc *rpc)
 {
-    Driver *driver = call->context;
-    require(!call->error, "an append failed: %s", call->detail.text);
+    Driver *driver = rpc->context;
+    require(!rpc->error, "an append failed: %s", rpc->detail.text);
     pthread_mutex_lock(&driver->mutex);
     bool was_empty = driver->ready == NULL;
-    call->next = driver->ready;
-    driver->ready = call;
+    rpc->next = driver->ready;
+    driver->ready = rpc;
     if (was_empty) pthread_cond_signal(&driver->answered);
     pthread_mutex_unlock(&driver->mutex);
 }
 
 static void submitter_go(Driver *driver, Submitter *submitter)
 {
-    Call *call = &submitter->call;
-    call_reset(call);
+    Rpc *rpc = &submitter->rpc;
+    rpc_reset(rpc);
     if (driver->all->has_operation_ids) request_renew_operation_id(&submitter->request);
-    call->request = buffer_slice(&submitter->request);
-    call->on_done = submitter_done;
-    call->context = driver;
-    engine_submit(driver->all->engine, call);
+    rpc->request = buffer_slice(&submitter->request);
+    rpc->on_done = submitter_done;
+    rpc->context = driver;
+    engine_submit(driver->all->engine, rpc);
 }
 
-static Call *driver_take(Driver *driver)
+static Rpc *driver_take(Driver *driver)
 {
     pthread_mutex_lock(&driver->mutex);
     while (!driver->ready)
         pthread_cond_wait(&driver->answered, &driver->mutex);
-    Call *calls = driver->ready;
+    Rpc *calls = driver->ready;
     driver->ready = NULL;
     pthread_mutex_unlock(&driver->mutex);
     return calls;
@@ -110,15 +110,15 @@ static void *driver_main(void *context)
     for (size_t i = 0; i < DRIVER_WRITERS; i++)
         submitter_go(driver, &driver->writers[i]);
     while (in_flight > 0) {
-        for (Call *call = driver_take(driver); call;) {
-            Call *next = call->next;
+        for (Rpc *rpc = driver_take(driver); rpc;) {
+            Rpc *next = rpc->next;
             if (driver->left > 0) {
                 driver->left--;
-                submitter_go(driver, (Submitter *)call);
+                submitter_go(driver, (Submitter *)rpc);
             } else {
                 in_flight--;
             }
-            call = next;
+            rpc = next;
         }
     }
     return NULL;

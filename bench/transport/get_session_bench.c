@@ -34,7 +34,7 @@ static void make_store(const Options *options, Scene *scene)
     request.session_id = scene->session.text;
     scene->request = request_make(METHOD_GET_SESSION, &request.base);
     Slice body = bench_run(&bench, &scene->request);
-    scene->reply_bytes = buffer_size(&bench.call.reply);
+    scene->reply_bytes = buffer_size(&bench.rpc.reply);
     FILE *file = fopen(scene->reply_file, "w");
     require(file && fwrite(body.bytes, 1, body.size, file) == body.size && fclose(file) == 0,
             "cannot write %s", scene->reply_file);

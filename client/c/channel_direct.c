@@ -45,7 +45,7 @@ typedef struct DirectChannel {
     int64_t ask_after_ns;
     int64_t look_after_ns;
     Doubt doubt; // why there is no store
-    Call *kept[CALLS_MAX];
+    Rpc *kept[CALLS_MAX];
     size_t kept_count;
     char last_why[sizeof(((TineClientStats *)0)->last_why)];
 
@@ -53,14 +53,14 @@ typedef struct DirectChannel {
     atomic_uint_fast64_t fallbacks[TINE_FALLBACK_COUNT];
 } DirectChannel;
 
-static int direct_call(Channel *channel, ChannelCall *call, TineStatus *status);
-static bool read_here(DirectChannel *direct, ChannelCall *call);
-static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
+static int direct_call(Channel *channel, ChannelCall *rpc, TineStatus *status);
+static bool read_here(DirectChannel *direct, ChannelCall *rpc);
+static bool store_take(DirectChannel *direct, const ChannelCall *rpc, DirectStore **out_store,
                        Doubt *out_doubt);
-static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
+static bool store_ask(DirectChannel *direct, const ChannelCall *rpc, DirectStore **out_store,
                       Doubt *out_doubt);
 static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *doubt);
-static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Doubt *out_doubt);
+static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *rpc, Doubt *out_doubt);
 static Feed *direct_feed_open(Channel *channel);
 static unsigned direct_connection(Channel *channel, bool looks);
 static void direct_close(Channel *channel);
@@ -86,16 +86,16 @@ int channel_direct_open(Channel *calls, TineStatus *status, Channel **out_channe
     return STATUS_OK;
 }
 
-static int direct_call(Channel *channel, ChannelCall *call, TineStatus *status)
+static int direct_call(Channel *channel, ChannelCall *rpc, TineStatus *status)
 {
     DirectChannel *direct = (DirectChannel *)channel;
     unsigned generation = process_generation();
-    if (call->is_read && read_here(direct, call)) return STATUS_OK;
+    if (rpc->is_read && read_here(direct, rpc)) return STATUS_OK;
     if (generation != process_generation()) { // a call would lend it all once more
         return status_set(status, STATUS_ABORTED, "ABORTED",
                           "this process was forked in the middle of the read");
     }
-    return direct->calls->call(direct->calls, call, status);
+    return direct->calls->call(direct->calls, rpc, status);
 }
 
 static void count_doubt(DirectChannel *direct, const Doubt *doubt)
@@ -110,12 +110,12 @@ static void count_doubt(DirectChannel *direct, const Doubt *doubt)
 }
 
 // False: it must be a call.
-static bool read_here(DirectChannel *direct, ChannelCall *call)
+static bool read_here(DirectChannel *direct, ChannelCall *rpc)
 {
     Doubt doubt = {.fallback = TINE_FALLBACK_FORKED};
     DirectStore *store = NULL;
     bool is_done = direct->generation == process_generation() &&
-                   store_take(direct, call, &store, &doubt) && run(direct, store, call, &doubt);
+                   store_take(direct, rpc, &store, &doubt) && run(direct, store, rpc, &doubt);
     if (store) direct_store_leave(store);
     if (is_done) {
         atomic_fetch_add_explicit(&direct->reads, 1, memory_order_relaxed);
@@ -126,7 +126,7 @@ static bool read_here(DirectChannel *direct, ChannelCall *call)
 }
 
 // The store that is the server's now, entered.
-static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
+static bool store_take(DirectChannel *direct, const ChannelCall *rpc, DirectStore **out_store,
                        Doubt *out_doubt)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -147,7 +147,7 @@ static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectSto
     if (!store || !is_same) *out_doubt = direct->doubt;
     pthread_mutex_unlock(&direct->mutex);
 
-    if (asks) return store_ask(direct, call, out_store, out_doubt);
+    if (asks) return store_ask(direct, rpc, out_store, out_doubt);
     if (!store || !is_same) {
         if (!out_doubt->why[0]) {
             *out_doubt = (Doubt){TINE_FALLBACK_NO_SERVER, "the server is being asked"};
@@ -162,7 +162,7 @@ static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectSto
 }
 
 // The server's own word on where its store is, unpacked; NULL: there is none.
-static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const ChannelCall *call)
+static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const ChannelCall *rpc)
 {
     Buffer request = {.bytes = NULL}, response = {.bytes = NULL};
     Tine__V1__DescribeResponse *described = NULL;
@@ -170,9 +170,9 @@ static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const Channel
     ChannelCall asked = {
         .request = buffer_slice(&request),
         .is_read = true,
-        .deadline_ns = call->deadline_ns,
-        .connect_until_ns = call->connect_until_ns,
-        .waits_at_first = call->waits_at_first,
+        .deadline_ns = rpc->deadline_ns,
+        .connect_until_ns = rpc->connect_until_ns,
+        .waits_at_first = rpc->waits_at_first,
         .response = &response,
     };
     Slice body;
@@ -185,11 +185,11 @@ static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const Channel
     return described;
 }
 
-static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
+static bool store_ask(DirectChannel *direct, const ChannelCall *rpc, DirectStore **out_store,
                       Doubt *out_doubt)
 {
     unsigned before = direct->calls->connection(direct->calls, /* looks= */ false);
-    Tine__V1__DescribeResponse *described = describe(direct, call);
+    Tine__V1__DescribeResponse *described = describe(direct, rpc);
     int64_t peer_user = direct->calls->peer_user(direct->calls);
     unsigned after = direct->calls->connection(direct->calls, /* looks= */ false);
     bool is_one = after % 2 == 1 && after - before <= 1; // it was asked over the current one
@@ -241,26 +241,26 @@ static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *d
 }
 
 // The calls' memory is used again: an arena and what else a handler fills.
-static Call *call_take(DirectChannel *direct)
+static Rpc *call_take(DirectChannel *direct)
 {
     pthread_mutex_lock(&direct->mutex);
-    Call *call = direct->kept_count > 0 ? direct->kept[--direct->kept_count] : NULL;
+    Rpc *rpc = direct->kept_count > 0 ? direct->kept[--direct->kept_count] : NULL;
     pthread_mutex_unlock(&direct->mutex);
-    if (call) return call;
-    call = malloc(sizeof(Call));
-    if (call) call_init(call);
-    return call;
+    if (rpc) return rpc;
+    rpc = malloc(sizeof(Rpc));
+    if (rpc) rpc_init(rpc);
+    return rpc;
 }
 
-static void call_give(DirectChannel *direct, Call *call)
+static void call_give(DirectChannel *direct, Rpc *rpc)
 {
     pthread_mutex_lock(&direct->mutex);
     bool is_kept = direct->kept_count < CALLS_MAX;
-    if (is_kept) direct->kept[direct->kept_count++] = call;
+    if (is_kept) direct->kept[direct->kept_count++] = rpc;
     pthread_mutex_unlock(&direct->mutex);
     if (is_kept) return;
-    call_free(call);
-    free(call);
+    rpc_free(rpc);
+    free(rpc);
 }
 
 typedef struct Lending {
@@ -291,28 +291,28 @@ static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
     return wants_more;
 }
 
-static TineFallback fallback_of(DirectStore *store, const Call *read)
+static TineFallback fallback_of(DirectStore *store, const Rpc *read)
 {
     if (read->error != ERROR_UNAVAILABLE) return TINE_FALLBACK_STORE_ERROR;
     bool is_outgrown = kv_is_outgrown(store_kv(direct_store_of(store)));
     return is_outgrown ? TINE_FALLBACK_MAP_GROWN : TINE_FALLBACK_READERS_FULL;
 }
 
-static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Doubt *out_doubt)
+static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *rpc, Doubt *out_doubt)
 {
-    Call *read = call_take(direct);
+    Rpc *read = call_take(direct);
     if (!read) {
         *out_doubt = (Doubt){TINE_FALLBACK_STORE_ERROR, "there is no memory"};
         return false;
     }
-    call_reset(read);
-    read->request = call->request;
+    rpc_reset(read);
+    read->request = rpc->request;
     read->submitted_ns = clock_monotonic_ns();
-    read->reply = *call->response; // filled in place: the page is copied once
+    read->reply = *rpc->response; // filled in place: the page is copied once
     read->keeps_reply = true;
-    Lending lending = {.lender = call->lender, .generation = direct->generation};
+    Lending lending = {.lender = rpc->lender, .generation = direct->generation};
     MessageSink sink = {lend, &lending};
-    if (call->lender) read->sink = &sink;
+    if (rpc->lender) read->sink = &sink;
     ReadOutcome outcome = reader_run(direct_store_of(store), read);
     if (lending.is_out_of_memory) {
         read->error = ERROR_OUT_OF_MEMORY;
@@ -322,10 +322,10 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Do
         dispatch_finish(read, read->error);
         outcome = READ_DONE;
     }
-    *call->response = read->reply;
+    *rpc->response = read->reply;
     read->reply = (Buffer){.bytes = NULL};
     if (direct->generation != process_generation()) { // whoever held the mutex is not here
-        call_free(read);
+        rpc_free(read);
         free(read);
         *out_doubt = (Doubt){.fallback = TINE_FALLBACK_FORKED};
         return false;
@@ -365,7 +365,7 @@ static void direct_close(Channel *channel)
     if (direct->generation == process_generation()) {
         if (direct->store) direct_store_close(direct->store);
         for (size_t i = 0; i < direct->kept_count; i++) {
-            call_free(direct->kept[i]);
+            rpc_free(direct->kept[i]);
             free(direct->kept[i]);
         }
         pthread_mutex_destroy(&direct->mutex);

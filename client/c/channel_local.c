@@ -25,23 +25,23 @@ typedef struct LocalChannel {
     unsigned generation; // of the process that made it
 } LocalChannel;
 
-static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
+static int local_call(Channel *channel, ChannelCall *rpc, TineStatus *status)
 {
     LocalChannel *local = (LocalChannel *)channel;
     if (local->generation != process_generation()) { // its writer's thread stayed behind
         return status_unavailable(status, "the store was opened before a fork; the child must open "
                                           "its own");
     }
-    Call engine_call;
-    call_init(&engine_call);
-    call_reset(&engine_call);
-    engine_call.request = call->request;
-    engine_call.reply = *call->response; // its memory is used again
+    Rpc engine_call;
+    rpc_init(&engine_call);
+    rpc_reset(&engine_call);
+    engine_call.request = rpc->request;
+    engine_call.reply = *rpc->response; // its memory is used again
     engine_call.keeps_reply = true;
     engine_run(local->engine, &engine_call);
-    *call->response = engine_call.reply; // handed over
+    *rpc->response = engine_call.reply; // handed over
     engine_call.reply = (Buffer){.bytes = NULL};
-    call_free(&engine_call);
+    rpc_free(&engine_call);
     return STATUS_OK;
 }
 

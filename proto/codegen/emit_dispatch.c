@@ -17,7 +17,7 @@ void emit_dispatch_header(const Model *model, FILE *out)
           "#include \"names.h\"\n\n"
           "#include <stdbool.h>\n"
           "#include <stddef.h>\n\n"
-          "typedef struct Call Call;\n\n"
+          "typedef struct Rpc Rpc;\n\n"
           "typedef struct Method {\n"
           "    const char *path; // as gRPC spells it: \"/package.Service/Name\"\n"
           "    size_t path_bytes;\n"
@@ -27,9 +27,9 @@ void emit_dispatch_header(const Model *model, FILE *out)
           "    const ProtobufCMessageDescriptor *request;\n"
           "    const ProtobufCMessageDescriptor *response;\n"
           "    // What needs no store; may fill in defaults. NULL for reads.\n"
-          "    Error (*check)(Call *call, ProtobufCMessage *request);\n"
+          "    Error (*check)(Rpc *rpc, ProtobufCMessage *request);\n"
           "    // NULL for streams.\n"
-          "    Error (*run)(Call *call, const ProtobufCMessage *request, "
+          "    Error (*run)(Rpc *rpc, const ProtobufCMessage *request, "
           "ProtobufCMessage *response);\n"
           "} Method;\n\n"
           "// The rows of METHODS, which are sorted by path.\n"
@@ -91,11 +91,11 @@ static void emit_declarations(const Rpc *rpc, FILE *out)
     fprintf(out, "\n// %s%s%s\n", rpc->method, rpc->summary ? ": " : ".",
             rpc->summary ? rpc->summary : "");
     fprintf(out,
-            "MUST_USE Error handle_%s(Call *call, const %s *request,\n"
+            "MUST_USE Error handle_%s(Rpc *rpc, const %s *request,\n"
             "    %s *response);\n",
             rpc->name.lower, rpc->request->alias.type, rpc->response->alias.type);
     if (rpc->is_write) {
-        fprintf(out, "MUST_USE Error check_%s(Call *call, %s *request);\n", rpc->name.lower,
+        fprintf(out, "MUST_USE Error check_%s(Rpc *rpc, %s *request);\n", rpc->name.lower,
                 rpc->request->alias.type);
     }
 }
@@ -105,17 +105,17 @@ static void emit_thunks(const Rpc *rpc, FILE *out)
     if (rpc->is_stream) return;
     if (rpc->is_write) {
         fprintf(out,
-                "\nstatic Error thunk_check_%s(Call *call, ProtobufCMessage *request)\n"
+                "\nstatic Error thunk_check_%s(Rpc *rpc, ProtobufCMessage *request)\n"
                 "{\n"
-                "    return check_%s(call, (%s *)request);\n"
+                "    return check_%s(rpc, (%s *)request);\n"
                 "}\n",
                 rpc->name.lower, rpc->name.lower, rpc->request->alias.type);
     }
     fprintf(out,
-            "\nstatic Error thunk_run_%s(Call *call, const ProtobufCMessage *request,\n"
+            "\nstatic Error thunk_run_%s(Rpc *rpc, const ProtobufCMessage *request,\n"
             "    ProtobufCMessage *response)\n"
             "{\n"
-            "    return handle_%s(call, (const %s *)request,\n"
+            "    return handle_%s(rpc, (const %s *)request,\n"
             "        (%s *)response);\n"
             "}\n",
             rpc->name.lower, rpc->name.lower, rpc->request->alias.type, rpc->response->alias.type);

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 
 // `field` is the call's name in the request, for the error's text. ERROR_INVALID_ARGUMENT.
-MUST_USE Error new_call_check(Call *call, const char *field, const NewCall *new_call);
+MUST_USE Error new_call_check(Rpc *rpc, const char *field, const NewCall *new_call);

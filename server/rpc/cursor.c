@@ -11,12 +11,12 @@ enum {
 };
 
 // Hashes the request without the fields that may change from page to page.
-static Error listing_hash(Call *call, Hash *out)
+static Error listing_hash(Rpc *rpc, Hash *out)
 {
-    const ProtobufCMessageDescriptor *descriptor = call->message->descriptor;
-    ProtobufCMessage *copy = arena_alloc(&call->arena, descriptor->sizeof_message);
-    if (!copy) return arena_error(&call->arena);
-    memcpy(copy, call->message, descriptor->sizeof_message);
+    const ProtobufCMessageDescriptor *descriptor = rpc->message->descriptor;
+    ProtobufCMessage *copy = arena_alloc(&rpc->arena, descriptor->sizeof_message);
+    if (!copy) return arena_error(&rpc->arena);
+    memcpy(copy, rpc->message, descriptor->sizeof_message);
     for (unsigned i = 0; i < descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
         void *member = (uint8_t *)copy + field->offset;
@@ -25,9 +25,9 @@ static Error listing_hash(Call *call, Hash *out)
         if (strcmp(field->name, "page_bytes") == 0) *(uint32_t *)member = 0;
     }
     Slice packed;
-    Error error = txn_encode(&call->arena, copy, 0, &packed);
+    Error error = txn_encode(&rpc->arena, copy, 0, &packed);
     if (error) return error;
-    *out = hash_pair(slice(call->method->path, call->method->path_bytes), packed);
+    *out = hash_pair(slice(rpc->method->path, rpc->method->path_bytes), packed);
     return ERROR_NONE;
 }
 
@@ -38,7 +38,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-Error cursor_read(Call *call, const char *text, bool *out_found, Cursor *out)
+Error cursor_read(Rpc *rpc, const char *text, bool *out_found, Cursor *out)
 {
     *out = (Cursor){.number = 0};
     *out_found = *text != '\0';
@@ -51,16 +51,16 @@ Error cursor_read(Call *call, const char *text, bool *out_found, Cursor *out)
         bytes[i] = (uint8_t)(high << 4 | low);
     }
     if (!is_ours || bytes[0] != CURSOR_VERSION) {
-        return call_fail(call, ERROR_INVALID_ARGUMENT,
-                         "cursor: not a cursor of this server; pass back next_cursor as it came");
+        return rpc_fail(rpc, ERROR_INVALID_ARGUMENT,
+                        "cursor: not a cursor of this server; pass back next_cursor as it came");
     }
     Hash hash;
-    Error error = listing_hash(call, &hash);
+    Error error = listing_hash(rpc, &hash);
     if (error) return error;
     if (memcmp(bytes + 1, hash.bytes, LISTING_HASH_BYTES) != 0) {
-        return call_fail(call, ERROR_INVALID_ARGUMENT,
-                         "cursor: of another listing; keep all fields but limit and page_bytes as "
-                         "they were on the first page");
+        return rpc_fail(rpc, ERROR_INVALID_ARGUMENT,
+                        "cursor: of another listing; keep all fields but limit and page_bytes as "
+                        "they were on the first page");
     }
     Slice fields = {bytes + 1 + LISTING_HASH_BYTES, CURSOR_BYTES - 1 - LISTING_HASH_BYTES};
     out->pin = key_id_at(fields, 0);
@@ -70,10 +70,10 @@ Error cursor_read(Call *call, const char *text, bool *out_found, Cursor *out)
     return ERROR_NONE;
 }
 
-Error cursor_write(Call *call, const Cursor *cursor, char **out_text)
+Error cursor_write(Rpc *rpc, const Cursor *cursor, char **out_text)
 {
     Hash hash;
-    Error error = listing_hash(call, &hash);
+    Error error = listing_hash(rpc, &hash);
     if (error) return error;
     Key key = {.size = 0};
     key_add_u8(&key, CURSOR_VERSION);
@@ -82,8 +82,8 @@ Error cursor_write(Call *call, const Cursor *cursor, char **out_text)
     key_add_id(&key, cursor->position);
     key_add_id(&key, cursor->bound);
     key_add_u64(&key, (uint64_t)cursor->number);
-    char *text = arena_alloc(&call->arena, 2 * CURSOR_BYTES + 1);
-    if (!text) return arena_error(&call->arena);
+    char *text = arena_alloc(&rpc->arena, 2 * CURSOR_BYTES + 1);
+    if (!text) return arena_error(&rpc->arena);
     for (size_t i = 0; i < CURSOR_BYTES; i++) {
         text[2 * i] = "0123456789abcdef"[key.bytes[i] >> 4];
         text[2 * i + 1] = "0123456789abcdef"[key.bytes[i] & 15];

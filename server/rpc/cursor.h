@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 
 typedef struct Cursor {
     Ulid pin;      // the history as it was at the first page
@@ -16,7 +16,7 @@ typedef struct Cursor {
 
 // The cursor that the request brought; `*out_found` false if it brought none.
 // ERROR_INVALID_ARGUMENT: it is not one of ours, or of another listing.
-MUST_USE Error cursor_read(Call *call, const char *text, bool *out_found, Cursor *out);
+MUST_USE Error cursor_read(Rpc *rpc, const char *text, bool *out_found, Cursor *out);
 
 // The text of a cursor, in the call's arena.
-MUST_USE Error cursor_write(Call *call, const Cursor *cursor, char **out_text);
+MUST_USE Error cursor_write(Rpc *rpc, const Cursor *cursor, char **out_text);

@@ -29,184 +29,183 @@ enum {
     STATUS_FIELD_REASON = 3,
 };
 
-static void envelope_deadline(Call *call, int64_t timeout_ms)
+static void envelope_deadline(Rpc *rpc, int64_t timeout_ms)
 {
-    call->deadline_ns = INT64_MAX;
+    rpc->deadline_ns = INT64_MAX;
     if (timeout_ms == 0 || timeout_ms > TIME_MS_MAX / 1000) return;
     if (timeout_ms < 0) timeout_ms = -1; // a client whose deadline has passed, not one without
-    call->deadline_ns = call->submitted_ns + timeout_ms * 1000000;
+    rpc->deadline_ns = rpc->submitted_ns + timeout_ms * 1000000;
 }
 
-static Error envelope_method(Call *call, Slice path)
+static Error envelope_method(Rpc *rpc, Slice path)
 {
-    if (path.size == 0) return call_fail(call, ERROR_INVALID_ARGUMENT, "method is required");
+    if (path.size == 0) return rpc_fail(rpc, ERROR_INVALID_ARGUMENT, "method is required");
     if (path.size > METHOD_BYTES_MAX) {
-        return call_fail(call, ERROR_TOO_LONG, "method: %zu bytes, the limit is %d", path.size,
-                         METHOD_BYTES_MAX);
+        return rpc_fail(rpc, ERROR_TOO_LONG, "method: %zu bytes, the limit is %d", path.size,
+                        METHOD_BYTES_MAX);
     }
-    call->method = method_find((const char *)path.bytes, path.size);
-    if (call->method && call->method->is_stream) {
-        return call_fail(call, ERROR_UNIMPLEMENTED,
-                         "%s is put together by the client's channel: catch up by ListEvents, then "
-                         "listen to the event socket beside this one (docs/wire.md); over tcp call "
-                         "ListEvents with wait_ms",
-                         call->method->name);
+    rpc->method = method_find((const char *)path.bytes, path.size);
+    if (rpc->method && rpc->method->is_stream) {
+        return rpc_fail(rpc, ERROR_UNIMPLEMENTED,
+                        "%s is put together by the client's channel: catch up by ListEvents, then "
+                        "listen to the event socket beside this one (docs/wire.md); over tcp call "
+                        "ListEvents with wait_ms",
+                        rpc->method->name);
     }
-    if (call->method) return ERROR_NONE;
+    if (rpc->method) return ERROR_NONE;
     bool is_text = utf8_is_valid(path) && !(path.size && memchr(path.bytes, 0, path.size));
-    return call_fail(call, ERROR_UNIMPLEMENTED, "this server (version %s) has no method '%.*s'",
-                     TINE_VERSION, is_text ? (int)path.size : 0, (const char *)path.bytes);
+    return rpc_fail(rpc, ERROR_UNIMPLEMENTED, "this server (version %s) has no method '%.*s'",
+                    TINE_VERSION, is_text ? (int)path.size : 0, (const char *)path.bytes);
 }
 
-static Error envelope_operation_id(Call *call, Slice operation_id)
+static Error envelope_operation_id(Rpc *rpc, Slice operation_id)
 {
     if (operation_id.size > OPERATION_ID_BYTES_MAX) {
-        return call_fail(call, ERROR_TOO_LONG, "operation_id: %zu bytes, the limit is %d",
-                         operation_id.size, OPERATION_ID_BYTES_MAX);
+        return rpc_fail(rpc, ERROR_TOO_LONG, "operation_id: %zu bytes, the limit is %d",
+                        operation_id.size, OPERATION_ID_BYTES_MAX);
     }
     if (!utf8_is_valid(operation_id) ||
         (operation_id.size && memchr(operation_id.bytes, 0, operation_id.size))) {
-        return call_fail(call, ERROR_INVALID_UTF8,
-                         "operation_id: not valid UTF-8, or it holds a NUL");
+        return rpc_fail(rpc, ERROR_INVALID_UTF8,
+                        "operation_id: not valid UTF-8, or it holds a NUL");
     }
-    call->operation_id = operation_id;
+    rpc->operation_id = operation_id;
     return ERROR_NONE;
 }
 
 // Takes as long for a wrong token as for the right one, whatever they have in common.
-static Error envelope_token(const Call *call, Slice token)
+static Error envelope_token(const Rpc *rpc, Slice token)
 {
-    if (call->token_wanted.size == 0) return ERROR_NONE;
-    if (token.size != call->token_wanted.size) return ERROR_UNAUTHENTICATED;
+    if (rpc->token_wanted.size == 0) return ERROR_NONE;
+    if (token.size != rpc->token_wanted.size) return ERROR_UNAUTHENTICATED;
     unsigned difference = 0;
     for (size_t i = 0; i < token.size; i++) {
-        difference |= token.bytes[i] ^ call->token_wanted.bytes[i];
+        difference |= token.bytes[i] ^ rpc->token_wanted.bytes[i];
     }
     return difference ? ERROR_UNAUTHENTICATED : ERROR_NONE;
 }
 
-static Error envelope_read(Call *call)
+static Error envelope_read(Rpc *rpc)
 {
-    if (call->request.size > REQUEST_BYTES_MAX) {
-        return call_fail(call, ERROR_TOO_LONG, "the request has %zu bytes, the limit is %d",
-                         call->request.size, REQUEST_BYTES_MAX);
+    if (rpc->request.size > REQUEST_BYTES_MAX) {
+        return rpc_fail(rpc, ERROR_TOO_LONG, "the request has %zu bytes, the limit is %d",
+                        rpc->request.size, REQUEST_BYTES_MAX);
     }
-    Slice rest = call->request, path = {NULL, 0}, operation_id = {NULL, 0}, token = {NULL, 0};
+    Slice rest = rpc->request, path = {NULL, 0}, operation_id = {NULL, 0}, token = {NULL, 0};
     int64_t timeout_ms = 0;
     WireField field;
     while (wire_next(&rest, &field)) {
         if (field.type == WIRE_VARINT) {
             if (field.number == REQUEST_FIELD_TIMEOUT_MS) timeout_ms = (int64_t)field.value;
-            if (field.number == REQUEST_FIELD_SYNC) call->wants_sync = field.value != 0;
+            if (field.number == REQUEST_FIELD_SYNC) rpc->wants_sync = field.value != 0;
         }
         if (field.type != WIRE_BYTES) continue; // with another type it is an unknown field
         if (field.number == REQUEST_FIELD_METHOD) path = field.bytes;
         if (field.number == REQUEST_FIELD_OPERATION_ID) operation_id = field.bytes;
         if (field.number == REQUEST_FIELD_TOKEN) token = field.bytes;
-        if (field.number == REQUEST_FIELD_BODY) call->body = field.bytes;
+        if (field.number == REQUEST_FIELD_BODY) rpc->body = field.bytes;
     }
     if (rest.size > 0) {
-        return call_fail(call, ERROR_INVALID_ARGUMENT,
-                         "the bytes are not a tine.v1.Request (rpc.proto)");
+        return rpc_fail(rpc, ERROR_INVALID_ARGUMENT,
+                        "the bytes are not a tine.v1.Request (rpc.proto)");
     }
-    envelope_deadline(call, timeout_ms);
-    Error error = envelope_token(call, token);
-    if (!error) error = envelope_method(call, path);
+    envelope_deadline(rpc, timeout_ms);
+    Error error = envelope_token(rpc, token);
+    if (!error) error = envelope_method(rpc, path);
     if (error) return error;
-    return envelope_operation_id(call, operation_id);
+    return envelope_operation_id(rpc, operation_id);
 }
 
-static size_t decode_budget(const Call *call)
+static size_t decode_budget(const Rpc *rpc)
 {
-    return DECODE_BUDGET_EXTRA_BYTES + DECODE_BUDGET_FACTOR * call->body.size;
+    return DECODE_BUDGET_EXTRA_BYTES + DECODE_BUDGET_FACTOR * rpc->body.size;
 }
 
-Error dispatch_decode(Call *call, size_t decode_budget_bytes)
+Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes)
 {
-    Error error = envelope_read(call);
+    Error error = envelope_read(rpc);
     if (error) return error;
     bool has_unknown;
-    error = field_rules_check(call->method->request, call->body, &call->detail, &has_unknown);
+    error = field_rules_check(rpc->method->request, rpc->body, &rpc->detail, &has_unknown);
     if (error) return error;
 
-    call->arena.budget_bytes = decode_budget_bytes ? decode_budget_bytes : decode_budget(call);
-    call->message = protobuf_c_message_unpack(call->method->request, &call->arena.allocator,
-                                              call->body.size, call->body.bytes);
-    if (!call->message) {
-        if (call->arena.is_exhausted) {
-            return call_fail(call, ERROR_TOO_LONG,
-                             "the request takes more than %zu bytes once decoded; send fewer "
-                             "fields or a larger request in several",
-                             call->arena.budget_bytes);
+    rpc->arena.budget_bytes = decode_budget_bytes ? decode_budget_bytes : decode_budget(rpc);
+    rpc->message = protobuf_c_message_unpack(rpc->method->request, &rpc->arena.allocator,
+                                             rpc->body.size, rpc->body.bytes);
+    if (!rpc->message) {
+        if (rpc->arena.is_exhausted) {
+            return rpc_fail(rpc, ERROR_TOO_LONG,
+                            "the request takes more than %zu bytes once decoded; send fewer "
+                            "fields or a larger request in several",
+                            rpc->arena.budget_bytes);
         }
-        return call_fail(call, ERROR_INVALID_ARGUMENT, "the body cannot be decoded as %s",
-                         call->method->request->short_name);
+        return rpc_fail(rpc, ERROR_INVALID_ARGUMENT, "the body cannot be decoded as %s",
+                        rpc->method->request->short_name);
     }
-    if (has_unknown) field_rules_drop_unknown(call->message);
-    if (!decode_budget_bytes) call->arena.budget_bytes = RUN_BUDGET_BYTES;
-    if (!call->method->is_write) return ERROR_NONE;
-    if (call->operation_id.size > 0) {
-        call->request_hash =
-            hash_pair(slice(call->method->path, call->method->path_bytes), call->body);
+    if (has_unknown) field_rules_drop_unknown(rpc->message);
+    if (!decode_budget_bytes) rpc->arena.budget_bytes = RUN_BUDGET_BYTES;
+    if (!rpc->method->is_write) return ERROR_NONE;
+    if (rpc->operation_id.size > 0) {
+        rpc->request_hash = hash_pair(slice(rpc->method->path, rpc->method->path_bytes), rpc->body);
     }
-    return call->method->check(call, call->message);
+    return rpc->method->check(rpc, rpc->message);
 }
 
 // A page of megabytes into memory that was given back would be faulted in, page by page, each time.
-static Error reply_empty(Call *call)
+static Error reply_empty(Rpc *rpc)
 {
-    return call->keeps_reply ? buffer_empty(&call->reply, REPLY_GAP)
-                             : buffer_reset(&call->reply, REPLY_GAP);
+    return rpc->keeps_reply ? buffer_empty(&rpc->reply, REPLY_GAP)
+                            : buffer_reset(&rpc->reply, REPLY_GAP);
 }
 
-Error dispatch_run(Call *call, Txn *txn)
+Error dispatch_run(Rpc *rpc, Txn *txn)
 {
-    const ProtobufCMessageDescriptor *descriptor = call->method->response;
-    Error error = reply_empty(call);
+    const ProtobufCMessageDescriptor *descriptor = rpc->method->response;
+    Error error = reply_empty(rpc);
     if (error) return error;
-    ProtobufCMessage *response = arena_alloc(&call->arena, descriptor->sizeof_message);
-    if (!response) return arena_error(&call->arena);
+    ProtobufCMessage *response = arena_alloc(&rpc->arena, descriptor->sizeof_message);
+    if (!response) return arena_error(&rpc->arena);
     protobuf_c_message_init(descriptor, response);
 
-    call->txn = txn;
-    error = call->method->run(call, call->message, response);
-    call->txn = NULL;
+    rpc->txn = txn;
+    error = rpc->method->run(rpc, rpc->message, response);
+    rpc->txn = NULL;
     if (error) return error;
 
     // What the handler appended itself stands in front; the order of fields is free.
     size_t size = protobuf_c_message_get_packed_size(response);
     uint8_t *bytes;
-    error = buffer_reserve(&call->reply, size, &bytes);
+    error = buffer_reserve(&rpc->reply, size, &bytes);
     if (error) return error;
     encode_before(bytes, bytes + size, response);
-    buffer_grow(&call->reply, size);
+    buffer_grow(&rpc->reply, size);
     return ERROR_NONE;
 }
 
-static void finish_ok(Call *call)
+static void finish_ok(Rpc *rpc)
 {
     uint8_t header[REPLY_GAP];
     size_t size = wire_put_tag(header, RESPONSE_FIELD_BODY, WIRE_BYTES);
-    size += wire_put_varint(header + size, buffer_size(&call->reply));
-    buffer_prepend(&call->reply, slice(header, size));
+    size += wire_put_varint(header + size, buffer_size(&rpc->reply));
+    buffer_prepend(&rpc->reply, slice(header, size));
 }
 
-static void finish_failed(Call *call, Error error)
+static void finish_failed(Rpc *rpc, Error error)
 {
-    const char *message = call->detail.text[0] ? call->detail.text : error_text(error);
+    const char *message = rpc->detail.text[0] ? rpc->detail.text : error_text(error);
     uint8_t status[ERROR_DETAIL_BYTES_MAX + 128];
     size_t size = wire_put_varint_field(status, STATUS_FIELD_CODE, (uint64_t)error_status(error));
     size += wire_put_bytes_field(status + size, STATUS_FIELD_MESSAGE, slice_of(message));
     size += wire_put_bytes_field(status + size, STATUS_FIELD_REASON, slice_of(error_reason(error)));
-    Error failed = reply_empty(call);
+    Error failed = reply_empty(rpc);
     if (!failed) {
-        failed = wire_append_bytes(&call->reply, RESPONSE_FIELD_STATUS, slice(status, size));
+        failed = wire_append_bytes(&rpc->reply, RESPONSE_FIELD_STATUS, slice(status, size));
     }
     if (failed) log_write(LOG_ERROR, "no memory for a reply", NULL);
 }
 
 // Each kind of error has a limit of its own: that of a full disk must not hide a corrupt file.
-static void log_failure(const Call *call, Error error)
+static void log_failure(const Rpc *rpc, Error error)
 {
     static LogLimit limits[ERROR_COUNT];
     uint64_t left_out;
@@ -216,16 +215,16 @@ static void log_failure(const Call *call, Error error)
                   left_out);
     }
     log_write(LOG_ERROR, "call failed", "method=%s error=%s detail=\"%s\"",
-              call->method ? call->method->name : "", error_reason(error), call->detail.text);
+              rpc->method ? rpc->method->name : "", error_reason(error), rpc->detail.text);
 }
 
-void dispatch_finish(Call *call, Error error)
+void dispatch_finish(Rpc *rpc, Error error)
 {
-    call->error = error;
-    if (error_is_environment(error)) log_failure(call, error);
+    rpc->error = error;
+    if (error_is_environment(error)) log_failure(rpc, error);
     if (error) {
-        finish_failed(call, error);
+        finish_failed(rpc, error);
     } else {
-        finish_ok(call);
+        finish_ok(rpc);
     }
 }

@@ -2,19 +2,19 @@
 
 #pragma once
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 
 // Room in front of a reply's body for the envelope.
 enum { REPLY_GAP = 16 };
 
 // Reads the envelope, finds the method, decodes and checks the request, and for a write runs its
 // `check`. `decode_budget_bytes` 0: by the request's size.
-MUST_USE Error dispatch_decode(Call *call, size_t decode_budget_bytes);
+MUST_USE Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes);
 
 // Runs the method on a transaction and packs the reply's body, before anything it borrows from the
 // transaction is gone.
-MUST_USE Error dispatch_run(Call *call, Txn *txn);
+MUST_USE Error dispatch_run(Rpc *rpc, Txn *txn);
 
 // Puts the envelope around the body, or makes the reply of a failed call, and logs what the
 // environment did, a few times a second. After it the reply is complete, whatever happened.
-void dispatch_finish(Call *call, Error error);
+void dispatch_finish(Rpc *rpc, Error error);

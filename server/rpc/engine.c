@@ -38,14 +38,14 @@ static void tell_failure(Engine *engine)
     }
 }
 
-static void engine_finish(Call *call, Error error)
+static void engine_finish(Rpc *rpc, Error error)
 {
-    Engine *engine = call->engine;
-    dispatch_finish(call, error);
+    Engine *engine = rpc->engine;
+    dispatch_finish(rpc, error);
     if (error) tell_failure(engine);
-    if (call->method) {
-        AtomicCounts *counts = &engine->counts[call->method - METHODS];
-        int64_t micros = (clock_monotonic_ns() - call->submitted_ns) / 1000;
+    if (rpc->method) {
+        AtomicCounts *counts = &engine->counts[rpc->method - METHODS];
+        int64_t micros = (clock_monotonic_ns() - rpc->submitted_ns) / 1000;
         size_t bucket = 0;
         while (micros >> bucket && bucket < LATENCY_BUCKETS - 1)
             bucket++;
@@ -53,7 +53,7 @@ static void engine_finish(Call *call, Error error)
         if (error) atomic_fetch_add_explicit(&counts->errors, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&counts->latency_buckets[bucket], 1, memory_order_relaxed);
     }
-    call->on_done(call);
+    rpc->on_done(rpc);
 }
 
 static void engine_committed(Engine *engine, const EventList *events, uint64_t last_event_sequence)
@@ -62,48 +62,47 @@ static void engine_committed(Engine *engine, const EventList *events, uint64_t l
     event_hub_put(engine->events, events, last_event_sequence);
 }
 
-static Error read_once(Engine *engine, Call *call)
+static Error read_once(Engine *engine, Rpc *rpc)
 {
     Txn txn;
-    Error error =
-        txn_begin(engine->store, /* is_write= */ false, &call->arena, &call->detail, &txn);
+    Error error = txn_begin(engine->store, /* is_write= */ false, &rpc->arena, &rpc->detail, &txn);
     if (error) return error;
-    error = dispatch_run(call, &txn);
+    error = dispatch_run(rpc, &txn);
     txn_abort(&txn);
     return error;
 }
 
 // Runs a read and ends it, or parks it until there is news.
-static void read_run(Call *call, bool is_last)
+static void read_run(Rpc *rpc, bool is_last)
 {
-    Engine *engine = call->engine;
-    call->wait_ms = 0;
-    call->is_waiting_allowed = !is_last;
-    Error error = read_once(engine, call);
-    if (!error && call->wait_ms > 0) {
-        if (call->wait_until_ns == 0) {
-            call->wait_until_ns = clock_monotonic_ns() + (int64_t)call->wait_ms * 1000000;
+    Engine *engine = rpc->engine;
+    rpc->wait_ms = 0;
+    rpc->is_waiting_allowed = !is_last;
+    Error error = read_once(engine, rpc);
+    if (!error && rpc->wait_ms > 0) {
+        if (rpc->wait_until_ns == 0) {
+            rpc->wait_until_ns = clock_monotonic_ns() + (int64_t)rpc->wait_ms * 1000000;
         }
-        if (waiting_park(engine->waiting, call)) return;
+        if (waiting_park(engine->waiting, rpc)) return;
     }
     // What it has read is flushed before it is told, on the writer: this thread may not wait.
-    if (!error && call->wants_sync) {
-        error = writer_submit(engine->writer, call);
+    if (!error && rpc->wants_sync) {
+        error = writer_submit(engine->writer, rpc);
         if (!error) return;
     }
-    engine_finish(call, error);
+    engine_finish(rpc, error);
 }
 
 // Runs a parked call once more, from the bytes of its request: of what the runs before left in its
 // arena nothing is kept, however many there are.
-static void read_again(Call *call, bool is_last)
+static void read_again(Rpc *rpc, bool is_last)
 {
-    arena_reset(&call->arena, DECODE_BUDGET_BYTES_MIN);
-    Error error = dispatch_decode(call, call->engine->decode_budget_bytes);
+    arena_reset(&rpc->arena, DECODE_BUDGET_BYTES_MIN);
+    Error error = dispatch_decode(rpc, rpc->engine->decode_budget_bytes);
     if (error) {
-        engine_finish(call, error);
+        engine_finish(rpc, error);
     } else {
-        read_run(call, is_last);
+        read_run(rpc, is_last);
     }
 }
 
@@ -171,35 +170,35 @@ void engine_refuse_writes(Engine *engine)
 
 // Whether a write may run right here, as a read does, on a thread that must not wait: in a relaxed
 // store a small one waits for nothing, unless the disk cannot keep up.
-static bool waits_for_nothing(const Engine *engine, const Call *call)
+static bool waits_for_nothing(const Engine *engine, const Rpc *rpc)
 {
-    return store_options(engine->store)->flush_ms > 0 && !call->wants_sync &&
-           call->request.size <= LEADER_REQUEST_BYTES_MAX && !kv_is_behind(store_kv(engine->store));
+    return store_options(engine->store)->flush_ms > 0 && !rpc->wants_sync &&
+           rpc->request.size <= LEADER_REQUEST_BYTES_MAX && !kv_is_behind(store_kv(engine->store));
 }
 
-static void submit(Engine *engine, Call *call, bool may_block)
+static void submit(Engine *engine, Rpc *rpc, bool may_block)
 {
-    call->engine = engine;
-    call->submitted_ns = clock_monotonic_ns();
-    Error error = dispatch_decode(call, engine->decode_budget_bytes);
-    if (!error && call->method->is_write) {
-        bool may_run = may_block || waits_for_nothing(engine, call);
-        error = may_run ? writer_run(engine->writer, call) : writer_submit(engine->writer, call);
+    rpc->engine = engine;
+    rpc->submitted_ns = clock_monotonic_ns();
+    Error error = dispatch_decode(rpc, engine->decode_budget_bytes);
+    if (!error && rpc->method->is_write) {
+        bool may_run = may_block || waits_for_nothing(engine, rpc);
+        error = may_run ? writer_run(engine->writer, rpc) : writer_submit(engine->writer, rpc);
         if (!error) return; // it may be done by now: the call is no longer ours
     }
-    if (!error && !call->method->is_write) {
-        if (clock_monotonic_ns() <= call->deadline_ns) {
-            read_run(call, /* is_last= */ false);
+    if (!error && !rpc->method->is_write) {
+        if (clock_monotonic_ns() <= rpc->deadline_ns) {
+            read_run(rpc, /* is_last= */ false);
             return;
         }
         error = ERROR_DEADLINE_EXCEEDED;
     }
-    engine_finish(call, error);
+    engine_finish(rpc, error);
 }
 
-void engine_submit(Engine *engine, Call *call)
+void engine_submit(Engine *engine, Rpc *rpc)
 {
-    submit(engine, call, /* may_block= */ false);
+    submit(engine, rpc, /* may_block= */ false);
 }
 
 // One thread that waits for one call.
@@ -209,21 +208,21 @@ typedef struct Waiter {
     bool is_done;
 } Waiter;
 
-static void waiter_done(Call *call)
+static void waiter_done(Rpc *rpc)
 {
-    Waiter *waiter = call->context;
+    Waiter *waiter = rpc->context;
     pthread_mutex_lock(&waiter->mutex);
     waiter->is_done = true;
     pthread_cond_signal(&waiter->done);
     pthread_mutex_unlock(&waiter->mutex);
 }
 
-void engine_run(Engine *engine, Call *call)
+void engine_run(Engine *engine, Rpc *rpc)
 {
     Waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
-    call->context = &waiter;
-    call->on_done = waiter_done;
-    submit(engine, call, /* may_block= */ true);
+    rpc->context = &waiter;
+    rpc->on_done = waiter_done;
+    submit(engine, rpc, /* may_block= */ true);
     pthread_mutex_lock(&waiter.mutex);
     while (!waiter.is_done)
         pthread_cond_wait(&waiter.done, &waiter.mutex);

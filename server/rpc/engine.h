@@ -3,8 +3,8 @@
 #pragma once
 
 #include "report/error_detail.h"
-#include "rpc/call.h"
 #include "rpc/event_hub.h"
+#include "rpc/rpc.h"
 #include "rpc/writer.h"
 
 // What the engine tells of. May be NULL.
@@ -43,10 +43,10 @@ void engine_refuse_writes(Engine *engine);
 
 // Runs a call: a read right here, a write on the writer, or right here if it waits for nothing. Its
 // on_done runs once, on this thread or on the writer's. The call was reset before.
-void engine_submit(Engine *engine, Call *call);
+void engine_submit(Engine *engine, Rpc *rpc);
 
 // The same, and waits until it is done.
-void engine_run(Engine *engine, Call *call);
+void engine_run(Engine *engine, Rpc *rpc);
 
 Store *engine_store(Engine *engine); // borrowed until the engine is closed
 void engine_writer_stats(Engine *engine, WriterStats *out);

@@ -15,33 +15,33 @@ static bool is_for_server(const Method *method)
     }
 }
 
-static Error run(Store *store, Call *call)
+static Error run(Store *store, Rpc *rpc)
 {
-    bool has_deadline = call->deadline_ns != INT64_MAX;
-    if (has_deadline && clock_monotonic_ns() > call->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
+    bool has_deadline = rpc->deadline_ns != INT64_MAX;
+    if (has_deadline && clock_monotonic_ns() > rpc->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
     Txn txn;
-    Error error = txn_begin(store, /* is_write= */ false, &call->arena, &call->detail, &txn);
+    Error error = txn_begin(store, /* is_write= */ false, &rpc->arena, &rpc->detail, &txn);
     if (error) return error;
-    error = dispatch_run(call, &txn);
+    error = dispatch_run(rpc, &txn);
     txn_abort(&txn);
     return error;
 }
 
-ReadOutcome reader_run(Store *store, Call *call)
+ReadOutcome reader_run(Store *store, Rpc *rpc)
 {
-    call->is_waiting_allowed = true;
-    Error error = dispatch_decode(call, 0);
+    rpc->is_waiting_allowed = true;
+    Error error = dispatch_decode(rpc, 0);
     // Only the server can flush what was read before it is told.
-    if (call->method && (is_for_server(call->method) || call->wants_sync)) {
+    if (rpc->method && (is_for_server(rpc->method) || rpc->wants_sync)) {
         return READ_IS_FOR_SERVER;
     }
-    if (!error) error = run(store, call);
-    if (!error && call->wait_ms > 0) return READ_IS_FOR_SERVER;
-    call->error = error;
+    if (!error) error = run(store, rpc);
+    if (!error && rpc->wait_ms > 0) return READ_IS_FOR_SERVER;
+    rpc->error = error;
     // A slot or a map that is missing here is no answer of the server's.
     if (error_is_environment(error) || error == ERROR_UNAVAILABLE || error == ERROR_UNIMPLEMENTED) {
         return READ_FAILED;
     }
-    dispatch_finish(call, error);
+    dispatch_finish(rpc, error);
     return READ_DONE;
 }

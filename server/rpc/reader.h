@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 
 typedef enum ReadOutcome {
     READ_DONE,          // the reply is complete, be it a result or a refusal
@@ -11,4 +11,4 @@ typedef enum ReadOutcome {
 } ReadOutcome;
 
 // Runs the call on a snapshot of its own. It was reset, and `submitted_ns` set.
-ReadOutcome reader_run(Store *store, Call *call);
+ReadOutcome reader_run(Store *store, Rpc *rpc);

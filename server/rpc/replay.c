@@ -21,10 +21,10 @@ static const ProtobufCMessageDescriptor *record_of(const Method *method)
     return is_record ? record : NULL;
 }
 
-Error replay_shrink(Call *call, Slice body, Slice *out)
+Error replay_shrink(Rpc *rpc, Slice body, Slice *out)
 {
     *out = body;
-    const ProtobufCMessageDescriptor *record = record_of(call->method);
+    const ProtobufCMessageDescriptor *record = record_of(rpc->method);
     WireField field;
     if (!record || !wire_find(body, RECORD_FIELD, &field)) return ERROR_NONE;
 
@@ -36,17 +36,17 @@ Error replay_shrink(Call *call, Slice body, Slice *out)
         ids.size = (size_t)(rest.bytes - ids.bytes);
     }
     uint8_t *bytes =
-        arena_alloc(&call->arena, ids.size + WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX);
-    if (!bytes) return arena_error(&call->arena);
+        arena_alloc(&rpc->arena, ids.size + WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX);
+    if (!bytes) return arena_error(&rpc->arena);
     *out = slice(bytes, wire_put_bytes_field(bytes, RECORD_FIELD, ids));
     return ERROR_NONE;
 }
 
-static Error expand_record(Call *call, const ProtobufCMessageDescriptor *record, Ulid first,
+static Error expand_record(Rpc *rpc, const ProtobufCMessageDescriptor *record, Ulid first,
                            Ulid second)
 {
-    Txn *txn = call->txn;
-    Buffer *out = &call->reply;
+    Txn *txn = rpc->txn;
+    Buffer *out = &rpc->reply;
     if (record == &session__descriptor) {
         return session_append_to(txn, first, /* is_brief= */ true, RECORD_FIELD, out);
     }
@@ -61,18 +61,18 @@ static Error expand_record(Call *call, const ProtobufCMessageDescriptor *record,
     return message_append_to(txn, second, first, RECORD_FIELD, out);
 }
 
-Error replay_expand(Call *call, Slice small)
+Error replay_expand(Rpc *rpc, Slice small)
 {
-    const ProtobufCMessageDescriptor *record = record_of(call->method);
+    const ProtobufCMessageDescriptor *record = record_of(rpc->method);
     WireField field, id;
     if (!record || !wire_find(small, RECORD_FIELD, &field)) {
-        return buffer_append(&call->reply, small);
+        return buffer_append(&rpc->reply, small);
     }
     Ulid first = ULID_ZERO, second = ULID_ZERO;
     if (wire_find(field.bytes, ID_FIELD, &id)) (void)ulid_parse(id.bytes, &first);
     if (wire_find(field.bytes, SECOND_ID_FIELD, &id)) (void)ulid_parse(id.bytes, &second);
-    Error error = expand_record(call, record, first, second);
+    Error error = expand_record(rpc, record, first, second);
     if (error_status(error) != STATUS_NOT_FOUND) return error;
-    call->detail.text[0] = '\0';
-    return buffer_append(&call->reply, small);
+    rpc->detail.text[0] = '\0';
+    return buffer_append(&rpc->reply, small);
 }

@@ -5,11 +5,11 @@
 
 #pragma once
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 
 // The small form of a reply body, in the call's arena.
-MUST_USE Error replay_shrink(Call *call, Slice body, Slice *out);
+MUST_USE Error replay_shrink(Rpc *rpc, Slice body, Slice *out);
 
 // Appends the body made from a small form to the call's reply. A record that is gone by now is
 // represented by its ids alone.
-MUST_USE Error replay_expand(Call *call, Slice small);
+MUST_USE Error replay_expand(Rpc *rpc, Slice small);

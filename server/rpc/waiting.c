@@ -13,12 +13,12 @@
 #include "os/thread.h"
 
 struct Waiting {
-    void (*rerun)(Call *call, bool is_last);
+    void (*rerun)(Rpc *rpc, bool is_last);
     pthread_t thread;
 
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t wakes;
-    Call *parked, **parked_end; // oldest first
+    Rpc *parked, **parked_end; // oldest first
     size_t parked_count;
     uint64_t last_event_sequence;
     bool is_draining; // no call waits any more
@@ -27,7 +27,7 @@ struct Waiting {
 
 static void *waiting_main(void *context);
 
-Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Call *call, bool is_last),
+Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Rpc *rpc, bool is_last),
                     Waiting **out)
 {
     Waiting *waiting = calloc(1, sizeof(Waiting));
@@ -70,14 +70,14 @@ void waiting_stop(Waiting *waiting)
     free(waiting);
 }
 
-bool waiting_park(Waiting *waiting, Call *call)
+bool waiting_park(Waiting *waiting, Rpc *rpc)
 {
     pthread_mutex_lock(&waiting->mutex);
     bool is_taken = !waiting->is_draining && waiting->parked_count < WAITING_CALLS_MAX;
     if (is_taken) {
-        call->next = NULL;
-        *waiting->parked_end = call;
-        waiting->parked_end = &call->next;
+        rpc->next = NULL;
+        *waiting->parked_end = rpc;
+        waiting->parked_end = &rpc->next;
         waiting->parked_count++;
         pthread_cond_signal(&waiting->wakes);
     }
@@ -96,21 +96,21 @@ void waiting_news(Waiting *waiting, uint64_t last_event_sequence)
 }
 
 // Takes a parked call that is to run now; NULL if none is. `out_until_ns` is when the next one is.
-static Call *take_due(Waiting *waiting, bool *out_is_last, int64_t *out_until_ns)
+static Rpc *take_due(Waiting *waiting, bool *out_is_last, int64_t *out_until_ns)
 {
     int64_t now_ns = clock_monotonic_ns();
     *out_until_ns = INT64_MAX;
-    for (Call **link = &waiting->parked; *link; link = &(*link)->next) {
-        Call *call = *link;
-        *out_is_last = waiting->is_draining || call->wait_until_ns <= now_ns;
-        if (*out_is_last || call->wait_after < waiting->last_event_sequence) {
-            *link = call->next;
+    for (Rpc **link = &waiting->parked; *link; link = &(*link)->next) {
+        Rpc *rpc = *link;
+        *out_is_last = waiting->is_draining || rpc->wait_until_ns <= now_ns;
+        if (*out_is_last || rpc->wait_after < waiting->last_event_sequence) {
+            *link = rpc->next;
             if (!*link) waiting->parked_end = link;
-            call->next = NULL;
+            rpc->next = NULL;
             waiting->parked_count--;
-            return call;
+            return rpc;
         }
-        if (call->wait_until_ns < *out_until_ns) *out_until_ns = call->wait_until_ns;
+        if (rpc->wait_until_ns < *out_until_ns) *out_until_ns = rpc->wait_until_ns;
     }
     return NULL;
 }
@@ -132,10 +132,10 @@ static void *waiting_main(void *context)
     for (;;) {
         bool is_last;
         int64_t until_ns;
-        Call *call = take_due(waiting, &is_last, &until_ns);
-        if (call) {
+        Rpc *rpc = take_due(waiting, &is_last, &until_ns);
+        if (rpc) {
             pthread_mutex_unlock(&waiting->mutex);
-            waiting->rerun(call, is_last);
+            waiting->rerun(rpc, is_last);
             pthread_mutex_lock(&waiting->mutex);
         } else if (waiting->is_stopping) {
             break;

@@ -5,13 +5,13 @@
 
 #pragma once
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 
 typedef struct Waiting Waiting;
 
 // `rerun` runs a call again and ends it or parks it anew; `is_last`: its time is up.
 // ERROR_OUT_OF_MEMORY, ERROR_IO (no thread).
-MUST_USE Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Call *call, bool is_last),
+MUST_USE Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Rpc *rpc, bool is_last),
                              Waiting **out);
 
 // Runs all parked calls a last time and ends the thread. NULL is allowed.
@@ -22,7 +22,7 @@ void waiting_drain(Waiting *waiting);
 
 // Takes a call whose wait_after and wait_until_ns are set. False: too many wait already, or the
 // thread is stopping; the call is still the caller's.
-MUST_USE bool waiting_park(Waiting *waiting, Call *call);
+MUST_USE bool waiting_park(Waiting *waiting, Rpc *rpc);
 
 // There are events up to this sequence.
 void waiting_news(Waiting *waiting, uint64_t last_event_sequence);

@@ -32,13 +32,13 @@
 struct Writer {
     Store *store;
     Engine *engine;
-    void (*finish)(Call *call, Error error);
+    void (*finish)(Rpc *rpc, Error error);
     void (*committed)(Engine *engine, const EventList *events, uint64_t last_event_sequence);
     pthread_t thread;
 
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t wakes;
-    Call *first, *last;
+    Rpc *first, *last;
     bool has_no_leaders;
     bool is_refusing;
     bool is_stopping;
@@ -55,7 +55,7 @@ struct Writer {
 };
 
 typedef struct Batch {
-    Call **calls;
+    Rpc **calls;
     Error *errors;
     size_t count;
     bool is_closing; // the writer is stopping: what is queued is answered, nothing else is begun
@@ -70,7 +70,7 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-Error writer_start(Store *store, void (*finish)(Call *call, Error error),
+Error writer_start(Store *store, void (*finish)(Rpc *rpc, Error error),
                    void (*committed)(Engine *engine, const EventList *events,
                                      uint64_t last_event_sequence),
                    Engine *engine, Writer **out)
@@ -120,16 +120,16 @@ void writer_refuse(Writer *writer)
 {
     pthread_mutex_lock(&writer->mutex);
     writer->is_refusing = true;
-    Call *call = writer->first;
+    Rpc *rpc = writer->first;
     writer->first = writer->last = NULL;
     writer->stats.queued_requests = writer->stats.queued_bytes = 0;
     pthread_mutex_unlock(&writer->mutex);
-    while (call) {
-        Call *next = call->next;
+    while (rpc) {
+        Rpc *next = rpc->next;
         Error error =
-            call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down; nothing was stored");
-        writer->finish(call, error);
-        call = next;
+            rpc_fail(rpc, ERROR_UNAVAILABLE, "the server is shutting down; nothing was stored");
+        writer->finish(rpc, error);
+        rpc = next;
     }
 }
 
@@ -150,45 +150,45 @@ static void give_role(Writer *writer)
     pthread_mutex_unlock(&writer->mutex);
 }
 
-Error writer_run(Writer *writer, Call *call)
+Error writer_run(Writer *writer, Rpc *rpc)
 {
     pthread_mutex_lock(&writer->mutex);
     bool is_leader =
-        !writer->has_no_leaders && is_idle(writer) && call->request.size <= BATCH_BYTES_MAX;
+        !writer->has_no_leaders && is_idle(writer) && rpc->request.size <= BATCH_BYTES_MAX;
     if (is_leader) writer->is_taken = true;
     pthread_mutex_unlock(&writer->mutex);
-    if (!is_leader) return writer_submit(writer, call);
+    if (!is_leader) return writer_submit(writer, rpc);
 
     Error error;
-    Batch batch = {.calls = &call, .errors = &error, .count = 1};
+    Batch batch = {.calls = &rpc, .errors = &error, .count = 1};
     run_batch(writer, &batch);
     give_role(writer);
     finish_batch(writer, &batch);
     return ERROR_NONE;
 }
 
-Error writer_submit(Writer *writer, Call *call)
+Error writer_submit(Writer *writer, Rpc *rpc)
 {
     Error error = ERROR_NONE;
     pthread_mutex_lock(&writer->mutex);
     if (writer->is_stopping || writer->is_refusing) {
-        error = call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down");
+        error = rpc_fail(rpc, ERROR_UNAVAILABLE, "the server is shutting down");
     } else if (writer->stats.queued_requests >= QUEUE_REQUESTS_MAX ||
-               writer->stats.queued_bytes + call->request.size > QUEUE_BYTES_MAX) {
+               writer->stats.queued_bytes + rpc->request.size > QUEUE_BYTES_MAX) {
         error = ERROR_QUEUE_FULL;
     } else {
-        call->next = NULL;
+        rpc->next = NULL;
         if (writer->last) {
-            writer->last->next = call;
+            writer->last->next = rpc;
         } else {
-            writer->first = call;
+            writer->first = rpc;
         }
-        writer->last = call;
+        writer->last = rpc;
         writer->stats.queued_requests++;
         // The writer sleeps for the first call, or until as many are there as it hopes for.
         size_t queued = writer->stats.queued_requests;
         if (queued == 1 || queued == writer->gather_count) pthread_cond_signal(&writer->wakes);
-        writer->stats.queued_bytes += call->request.size;
+        writer->stats.queued_bytes += rpc->request.size;
     }
     pthread_mutex_unlock(&writer->mutex);
     return error;
@@ -236,15 +236,15 @@ static bool take_batch(Writer *writer, Batch *batch)
     wait_for_work(writer);
     writer->is_taken = true;
     while (writer->first && batch->count < BATCH_REQUESTS_MAX) {
-        Call *call = writer->first;
-        if (batch->count > 0 && bytes + call->request.size > BATCH_BYTES_MAX) break;
-        bytes += call->request.size;
-        writer->first = call->next;
+        Rpc *rpc = writer->first;
+        if (batch->count > 0 && bytes + rpc->request.size > BATCH_BYTES_MAX) break;
+        bytes += rpc->request.size;
+        writer->first = rpc->next;
         if (!writer->first) writer->last = NULL;
-        call->next = NULL;
-        batch->calls[batch->count++] = call;
+        rpc->next = NULL;
+        batch->calls[batch->count++] = rpc;
         writer->stats.queued_requests--;
-        writer->stats.queued_bytes -= call->request.size;
+        writer->stats.queued_bytes -= rpc->request.size;
     }
     writer->gather_count = batch->count;
     batch->is_closing = writer->is_stopping;
@@ -254,44 +254,44 @@ static bool take_batch(Writer *writer, Batch *batch)
 }
 
 // Answers from what the operation stored the first time, if there was one.
-static Error replay(Call *call, Txn *txn, bool *out_is_replayed)
+static Error replay(Rpc *rpc, Txn *txn, bool *out_is_replayed)
 {
     Slice small;
     Error error =
-        operation_find(txn, call->operation_id, call->request_hash, out_is_replayed, &small);
+        operation_find(txn, rpc->operation_id, rpc->request_hash, out_is_replayed, &small);
     if (error || !*out_is_replayed) return error;
-    error = buffer_reset(&call->reply, REPLY_GAP);
+    error = buffer_reset(&rpc->reply, REPLY_GAP);
     if (error) return error;
-    call->txn = txn;
-    error = replay_expand(call, small);
-    call->txn = NULL;
+    rpc->txn = txn;
+    error = replay_expand(rpc, small);
+    rpc->txn = NULL;
     return error;
 }
 
-static Error run_with_operation(Call *call, Txn *txn)
+static Error run_with_operation(Rpc *rpc, Txn *txn)
 {
     bool is_replayed;
-    Error error = replay(call, txn, &is_replayed);
+    Error error = replay(rpc, txn, &is_replayed);
     if (error || is_replayed) return error;
-    error = dispatch_run(call, txn);
+    error = dispatch_run(rpc, txn);
     if (error) return error;
     Slice small;
-    error = replay_shrink(call, buffer_slice(&call->reply), &small);
+    error = replay_shrink(rpc, buffer_slice(&rpc->reply), &small);
     if (error) return error;
-    return operation_put(txn, call->operation_id, call->request_hash, small);
+    return operation_put(txn, rpc->operation_id, rpc->request_hash, small);
 }
 
 // Runs one call of a batch. `*out_is_dirty`: it failed and may have left something behind.
-static Error run_call(Call *call, Txn *txn, bool *out_is_dirty)
+static Error run_call(Rpc *rpc, Txn *txn, bool *out_is_dirty)
 {
     *out_is_dirty = false;
-    if (!call->method->is_write) return ERROR_NONE; // it has been read, and waits for a flush
-    call->detail.text[0] = '\0';
-    if (clock_monotonic_ns() > call->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
+    if (!rpc->method->is_write) return ERROR_NONE; // it has been read, and waits for a flush
+    rpc->detail.text[0] = '\0';
+    if (clock_monotonic_ns() > rpc->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
     size_t writes = kv_write_count(txn->kv), events = txn->events->count;
-    txn_serve(txn, &call->arena, &call->detail, call->operation_id);
-    bool is_remembered = call->operation_id.size > 0 && !call->stores_nothing;
-    Error error = is_remembered ? run_with_operation(call, txn) : dispatch_run(call, txn);
+    txn_serve(txn, &rpc->arena, &rpc->detail, rpc->operation_id);
+    bool is_remembered = rpc->operation_id.size > 0 && !rpc->stores_nothing;
+    Error error = is_remembered ? run_with_operation(rpc, txn) : dispatch_run(rpc, txn);
     if (error) event_list_truncate(txn->events, events);
     *out_is_dirty = error && (kv_write_count(txn->kv) != writes || error_is_environment(error));
     return error;
@@ -353,19 +353,19 @@ static void finish_batch(Writer *writer, Batch *batch)
 {
     size_t left = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        Call *call = batch->calls[i];
-        if (!call->wants_sync || batch->errors[i]) {
-            writer->finish(call, batch->errors[i]);
+        Rpc *rpc = batch->calls[i];
+        if (!rpc->wants_sync || batch->errors[i]) {
+            writer->finish(rpc, batch->errors[i]);
         } else {
-            batch->calls[left++] = call;
+            batch->calls[left++] = rpc;
         }
     }
     if (left == 0) return;
     Error error = store_flush(writer->store);
     for (size_t i = 0; i < left; i++) {
-        Call *call = batch->calls[i];
-        if (error) error = call_fail(call, error, "it may not be on the disk");
-        writer->finish(call, error);
+        Rpc *rpc = batch->calls[i];
+        if (error) error = rpc_fail(rpc, error, "it may not be on the disk");
+        writer->finish(rpc, error);
     }
 }
 
@@ -416,7 +416,7 @@ static void *writer_main(void *context)
 {
     Writer *writer = context;
     Batch batch = {
-        .calls = malloc(BATCH_REQUESTS_MAX * sizeof(Call *)),
+        .calls = malloc(BATCH_REQUESTS_MAX * sizeof(Rpc *)),
         .errors = malloc(BATCH_REQUESTS_MAX * sizeof(Error)),
     };
     if (!batch.calls || !batch.errors) abort(); // at start-up, a few kilobytes

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 
 typedef struct Writer Writer;
 
@@ -18,7 +18,7 @@ typedef struct WriterStats {
 // Starts the thread. `finish` ends a call. `committed` hears of each commit, and of each batch that
 // only broadcast, before its calls end: its events in their order, broadcast ones among them, which
 // are borrowed for as long as it runs. ERROR_OUT_OF_MEMORY, ERROR_IO (no thread).
-MUST_USE Error writer_start(Store *store, void (*finish)(Call *call, Error error),
+MUST_USE Error writer_start(Store *store, void (*finish)(Rpc *rpc, Error error),
                             void (*committed)(Engine *engine, const EventList *events,
                                               uint64_t last_event_sequence),
                             Engine *engine, Writer **out);
@@ -35,10 +35,10 @@ void writer_refuse(Writer *writer);
 
 // Queues a decoded and checked write, or a read that is done but for a flush. ERROR_QUEUE_FULL,
 // ERROR_UNAVAILABLE (stopping): not queued.
-MUST_USE Error writer_submit(Writer *writer, Call *call);
+MUST_USE Error writer_submit(Writer *writer, Rpc *rpc);
 
 // The same for a caller that will wait until the call is done: when the writer is idle the call is
 // run on this thread, and is done on return.
-MUST_USE Error writer_run(Writer *writer, Call *call);
+MUST_USE Error writer_run(Writer *writer, Rpc *rpc);
 
 void writer_stats(Writer *writer, WriterStats *out);

@@ -42,7 +42,7 @@ struct Context {
     bool may_run;
     bool is_accepted; // counted in accepted_count
     ClientReply reply;
-    Call *call; // owned
+    Rpc *rpc; // owned
 };
 
 struct Contexts {
@@ -51,7 +51,7 @@ struct Contexts {
     nng_aio *look;        // owned: the time until the next look at what is unsent
     atomic_bool is_looking;
 
-    pthread_mutex_t mutex; // guards all below
+    pthread_mutex_t mutex;  // guards all below
     pthread_cond_t drained; // or nobody is inside
     bool is_left;           // stopped, and nobody is inside any more
     Context *all;
@@ -59,17 +59,17 @@ struct Contexts {
     size_t accepted_count; // requests that a drain waits for
     uint64_t request_count;
     bool is_refusing;
-    Call *kept; // calls that nobody needs now, newest first
+    Rpc *kept; // calls that nobody needs now, newest first
     size_t kept_count;
 };
 
 static Context *context_open(Contexts *contexts);
 static void context_receive(Context *context);
 static void on_received(void *argument);
-static void call_refuse(Call *call, Error error);
+static void call_refuse(Rpc *rpc, Error error);
 static void call_take_turn(Context *context);
 static void call_submit(Context *context);
-static void on_answered(Call *call);
+static void on_answered(Rpc *rpc);
 static void on_sent(void *argument);
 static void on_look(void *argument);
 
@@ -153,16 +153,16 @@ bool contexts_drain(Contexts *contexts, int64_t until_ns)
     return is_drained;
 }
 
-static void call_drop(Call *call)
+static void call_drop(Rpc *rpc)
 {
-    call_free(call);
-    free(call);
+    rpc_free(rpc);
+    free(rpc);
 }
 
 static void context_free(Context *context)
 {
     if (context->request) nng_msg_free(context->request);
-    if (context->call) call_drop(context->call);
+    if (context->rpc) call_drop(context->rpc);
     free(context);
 }
 
@@ -194,47 +194,47 @@ uint64_t contexts_request_count(Contexts *contexts)
 void contexts_trim(Contexts *contexts)
 {
     pthread_mutex_lock(&contexts->mutex);
-    Call *kept = contexts->kept;
+    Rpc *kept = contexts->kept;
     contexts->kept = NULL;
     contexts->kept_count = 0;
     pthread_mutex_unlock(&contexts->mutex);
     while (kept) {
-        Call *next = kept->next;
+        Rpc *next = kept->next;
         call_drop(kept);
         kept = next;
     }
 }
 
 // A call with the memory of the last one that ended, if there is one: it is still in the cache.
-static Call *call_take(Contexts *contexts)
+static Rpc *call_take(Contexts *contexts)
 {
     pthread_mutex_lock(&contexts->mutex);
-    Call *call = contexts->kept;
-    if (call) {
-        contexts->kept = call->next;
+    Rpc *rpc = contexts->kept;
+    if (rpc) {
+        contexts->kept = rpc->next;
         contexts->kept_count--;
     }
     pthread_mutex_unlock(&contexts->mutex);
-    if (!call) {
-        call = malloc(sizeof(Call));
-        if (!call) return NULL;
-        call_init(call);
+    if (!rpc) {
+        rpc = malloc(sizeof(Rpc));
+        if (!rpc) return NULL;
+        rpc_init(rpc);
     }
-    call_reset(call);
-    return call;
+    rpc_reset(rpc);
+    return rpc;
 }
 
-static void call_give(Contexts *contexts, Call *call)
+static void call_give(Contexts *contexts, Rpc *rpc)
 {
     pthread_mutex_lock(&contexts->mutex);
     bool is_kept = contexts->kept_count < CALLS_KEPT_MAX;
     if (is_kept) {
-        call->next = contexts->kept;
-        contexts->kept = call;
+        rpc->next = contexts->kept;
+        contexts->kept = rpc;
         contexts->kept_count++;
     }
     pthread_mutex_unlock(&contexts->mutex);
-    if (!is_kept) call_drop(call);
+    if (!is_kept) call_drop(rpc);
 }
 
 // False: no more contexts are listed.
@@ -373,42 +373,42 @@ static void on_received(void *argument)
     context->request = nng_aio_get_msg(context->receive);
     context->pipe = nng_msg_get_pipe(context->request);
     bool is_refused = count_request(context);
-    Call *call = call_take(contexts);
-    if (!call) {
+    Rpc *rpc = call_take(contexts);
+    if (!rpc) {
         context_drop(context, /* closes_pipe= */ true);
         return;
     }
     uint32_t pipe_id = (uint32_t)nng_pipe_id(context->pipe);
     context->client = clients_request(contexts->options.clients, pipe_id, &context->may_run);
     if (!context->client) {
-        call_give(contexts, call);
+        call_give(contexts, rpc);
         context_drop(context, /* closes_pipe= */ false);
         return;
     }
-    context->call = call;
-    call->request = slice(nng_msg_body(context->request), nng_msg_len(context->request));
-    call->on_done = on_answered;
-    call->context = context;
-    call->token_wanted =
+    context->rpc = rpc;
+    rpc->request = slice(nng_msg_body(context->request), nng_msg_len(context->request));
+    rpc->on_done = on_answered;
+    rpc->context = context;
+    rpc->token_wanted =
         client_needs_token(context->client) ? contexts->options.token : (Slice){NULL, 0};
     Error error = ERROR_NONE;
     if (!context->may_run) {
         error = ERROR_TOO_MANY_IN_FLIGHT;
     } else if (is_refused) {
-        error = call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down");
+        error = rpc_fail(rpc, ERROR_UNAVAILABLE, "the server is shutting down");
     }
-    context->turn.bytes = call->request.size;
+    context->turn.bytes = rpc->request.size;
     if (error) {
-        call_refuse(call, error);
+        call_refuse(rpc, error);
     } else {
         call_take_turn(context);
     }
 }
 
-static void call_refuse(Call *call, Error error)
+static void call_refuse(Rpc *rpc, Error error)
 {
-    dispatch_finish(call, error);
-    on_answered(call);
+    dispatch_finish(rpc, error);
+    on_answered(rpc);
 }
 
 // What waits for its turn is another thread's from then on.
@@ -417,7 +417,7 @@ static void call_take_turn(Context *context)
     switch (client_turn(context->contexts->options.clients, context->client, &context->turn)) {
     case TURN_NOW: call_submit(context); break;
     case TURN_LATER: break;
-    case TURN_NEVER: call_refuse(context->call, ERROR_QUEUE_FULL); break;
+    case TURN_NEVER: call_refuse(context->rpc, ERROR_QUEUE_FULL); break;
     }
 }
 
@@ -425,12 +425,12 @@ static void call_take_turn(Context *context)
 static void call_submit(Context *context)
 {
     Contexts *contexts = context->contexts;
-    Call *call = context->call;
+    Rpc *rpc = context->rpc;
     if (enter(contexts)) {
-        engine_submit(contexts->options.engine, call);
+        engine_submit(contexts->options.engine, rpc);
         leave(contexts);
     } else {
-        call_refuse(call, call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down"));
+        call_refuse(rpc, rpc_fail(rpc, ERROR_UNAVAILABLE, "the server is shutting down"));
     }
 }
 
@@ -446,11 +446,11 @@ static void reply_done(Context *context, bool is_taken)
     is_running = true;
     bool is_connected;
     for (ClientTurn *turn; (turn = clients_next(clients, &is_connected)) != NULL;) {
-        Call *call = ((Context *)turn)->call;
+        Rpc *rpc = ((Context *)turn)->rpc;
         if (is_connected) {
-            engine_submit(contexts->options.engine, call);
+            engine_submit(contexts->options.engine, rpc);
         } else {
-            call_refuse(call, call_fail(call, ERROR_UNAVAILABLE, "the client is gone"));
+            call_refuse(rpc, rpc_fail(rpc, ERROR_UNAVAILABLE, "the client is gone"));
         }
     }
     is_running = false;
@@ -460,7 +460,7 @@ static void reply_done(Context *context, bool is_taken)
 // Makes the reply's message and lets the request's go. NULL: no memory.
 static nng_msg *reply_of(Context *context)
 {
-    Slice bytes = buffer_slice(&context->call->reply);
+    Slice bytes = buffer_slice(&context->rpc->reply);
     nng_msg *reply;
     if (bytes.size == 0 || nng_msg_alloc(&reply, bytes.size) != 0) return NULL;
     memcpy(nng_msg_body(reply), bytes.bytes, bytes.size);
@@ -494,13 +494,13 @@ static void on_look(void *argument)
     leave(contexts);
 }
 
-static void on_answered(Call *call)
+static void on_answered(Rpc *rpc)
 {
-    Context *context = call->context;
+    Context *context = rpc->context;
     Clients *clients = context->contexts->options.clients;
     nng_msg *reply = reply_of(context);
-    context->call = NULL;
-    call_give(context->contexts, call);
+    context->rpc = NULL;
+    call_give(context->contexts, rpc);
     context->reply.bytes = reply ? nng_msg_len(reply) : 0;
     bool is_fine = client_answered(clients, context->client, context->may_run, &context->reply);
     if (!reply || !is_fine) {

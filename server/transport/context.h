@@ -8,7 +8,7 @@
 
 #include <nng/nng.h>
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 #include "transport/client.h"
 
 typedef struct Contexts Contexts;

@@ -227,7 +227,7 @@ static size_t frame_parts(const SpRequest *request, size_t sent, uint8_t head[FR
 
 static size_t frame_bytes(const SpRequest *request)
 {
-    return FRAME_HEAD_BYTES + request->way_bytes + buffer_size(&request->call.reply);
+    return FRAME_HEAD_BYTES + request->way_bytes + buffer_size(&request->rpc.reply);
 }
 
 // Sends what fits of one reply, beginning at `*sent`. False: the connection is to end.

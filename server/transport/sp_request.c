@@ -32,7 +32,7 @@ struct Requests {
     size_t kept_count;
 };
 
-static void on_answered(Call *call);
+static void on_answered(Rpc *rpc);
 static void take_turn(SpRequest *request);
 static void run_turns(Requests *requests);
 
@@ -53,7 +53,7 @@ Error requests_open(const RequestsOptions *options, Requests **out)
 
 static void request_free(SpRequest *request)
 {
-    call_free(&request->call);
+    rpc_free(&request->rpc);
     free(request->bytes);
     free(request);
 }
@@ -139,7 +139,7 @@ SpRequest *request_take(Requests *requests, size_t size)
         request = calloc(1, sizeof(SpRequest));
         if (!request) return NULL;
         request->requests = requests;
-        call_init(&request->call);
+        rpc_init(&request->rpc);
     }
     request->next = NULL;
     request->is_accepted = request->is_late = false;
@@ -203,8 +203,8 @@ static bool count_request(SpRequest *request)
 
 static void refuse(SpRequest *request, Error error)
 {
-    dispatch_finish(&request->call, error);
-    on_answered(&request->call);
+    dispatch_finish(&request->rpc, error);
+    on_answered(&request->rpc);
 }
 
 void request_begin(SpRequest *request)
@@ -225,17 +225,17 @@ void request_begin(SpRequest *request)
         return;
     }
     bool is_refused = count_request(request);
-    Call *call = &request->call;
-    call_reset(call);
-    call->request = slice(request->bytes + request->way_bytes, request->size - request->way_bytes);
-    call->on_done = on_answered;
-    call->context = request;
-    call->token_wanted = (Slice){NULL, 0};
-    request->turn.bytes = call->request.size;
+    Rpc *rpc = &request->rpc;
+    rpc_reset(rpc);
+    rpc->request = slice(request->bytes + request->way_bytes, request->size - request->way_bytes);
+    rpc->on_done = on_answered;
+    rpc->context = request;
+    rpc->token_wanted = (Slice){NULL, 0};
+    request->turn.bytes = rpc->request.size;
     if (!request->may_run) {
         refuse(request, ERROR_TOO_MANY_IN_FLIGHT);
     } else if (is_refused) {
-        refuse(request, call_fail(call, ERROR_UNAVAILABLE, "the server is shutting down"));
+        refuse(request, rpc_fail(rpc, ERROR_UNAVAILABLE, "the server is shutting down"));
     } else {
         take_turn(request);
     }
@@ -246,7 +246,7 @@ static void take_turn(SpRequest *request)
 {
     const RequestsOptions *options = &request->requests->options;
     switch (client_turn(options->clients, request->client, &request->turn)) {
-    case TURN_NOW: engine_submit(options->engine, &request->call); break;
+    case TURN_NOW: engine_submit(options->engine, &request->rpc); break;
     case TURN_LATER: break;
     case TURN_NEVER: refuse(request, ERROR_QUEUE_FULL); break;
     }
@@ -255,15 +255,15 @@ static void take_turn(SpRequest *request)
 void request_reply(const SpRequest *request, Slice out[2])
 {
     out[0] = slice(request->bytes, request->way_bytes);
-    out[1] = buffer_slice(&request->call.reply);
+    out[1] = buffer_slice(&request->rpc.reply);
 }
 
-static void on_answered(Call *call)
+static void on_answered(Rpc *rpc)
 {
-    SpRequest *request = call->context;
+    SpRequest *request = rpc->context;
     const RequestsOptions *options = &request->requests->options;
     const RequestsHooks *hooks = &options->hooks;
-    size_t bytes = buffer_size(&call->reply);
+    size_t bytes = buffer_size(&rpc->reply);
     request->reply.bytes = bytes;
     bool is_fine =
         client_answered(options->clients, request->client, request->may_run, &request->reply);
@@ -299,9 +299,9 @@ static void run_turns(Requests *requests)
          (turn = clients_next(requests->options.clients, &is_connected)) != NULL;) {
         SpRequest *request = (SpRequest *)turn;
         if (is_connected && !atomic_load(&requests->is_stopped)) {
-            engine_submit(requests->options.engine, &request->call);
+            engine_submit(requests->options.engine, &request->rpc);
         } else {
-            refuse(request, call_fail(&request->call, ERROR_UNAVAILABLE, "the client is gone"));
+            refuse(request, rpc_fail(&request->rpc, ERROR_UNAVAILABLE, "the client is gone"));
         }
     }
     is_running = false;

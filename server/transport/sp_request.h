@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "rpc/call.h"
+#include "rpc/rpc.h"
 #include "transport/client.h"
 
 typedef struct Requests Requests;
@@ -14,7 +14,7 @@ typedef struct Requests Requests;
 typedef struct SpRequest {
     ClientTurn turn; // the first: what comes from clients_next is its request
     Requests *requests;
-    Call call;
+    Rpc rpc;
 
     // Of the connection that it came from.
     uint32_t place, serial;
@@ -26,7 +26,7 @@ typedef struct SpRequest {
     size_t size, capacity;
     size_t way_bytes;
     ClientReply reply;
-    bool is_late; // the reply had to wait for its client
+    bool is_late;           // the reply had to wait for its client
     struct SpRequest *next; // in a list of whoever holds it
 } SpRequest;
 

@@ -56,17 +56,17 @@ static void *decode_reply(enum MethodIndex method, Slice reply)
 // Frees the request.
 static Error run(Engine *engine, enum MethodIndex method, Slice bytes, void *out_response_pointer)
 {
-    Call call;
-    call_init(&call);
-    call_reset(&call);
-    call.request = bytes;
-    engine_run(engine, &call);
-    Error error = call.error;
+    Rpc rpc;
+    rpc_init(&rpc);
+    rpc_reset(&rpc);
+    rpc.request = bytes;
+    engine_run(engine, &rpc);
+    Error error = rpc.error;
     if (out_response_pointer) {
         *(void **)out_response_pointer =
-            error ? NULL : decode_reply(method, buffer_slice(&call.reply));
+            error ? NULL : decode_reply(method, buffer_slice(&rpc.reply));
     }
-    call_free(&call);
+    rpc_free(&rpc);
     free((void *)(uintptr_t)bytes.bytes);
     return error;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 struct PendingCall {
-    Call call;
+    Rpc rpc;
     Slice owned; // the request, unless it is borrowed
     pthread_mutex_t mutex;
     pthread_cond_t done;
@@ -87,9 +87,9 @@ void gate_fail_puts(Gate *gate, KvTable table, Error error)
     pthread_mutex_unlock(&gate->mutex);
 }
 
-static void pending_done(Call *call)
+static void pending_done(Rpc *rpc)
 {
-    PendingCall *pending = call->context;
+    PendingCall *pending = rpc->context;
     pthread_mutex_lock(&pending->mutex);
     pending->is_done = true;
     pthread_cond_signal(&pending->done);
@@ -102,12 +102,12 @@ PendingCall *pending_send(Engine *engine, Slice request)
     CHECK(pending != NULL);
     pthread_mutex_init(&pending->mutex, NULL);
     pthread_cond_init(&pending->done, NULL);
-    call_init(&pending->call);
-    call_reset(&pending->call);
-    pending->call.request = request;
-    pending->call.context = pending;
-    pending->call.on_done = pending_done;
-    engine_submit(engine, &pending->call);
+    rpc_init(&pending->rpc);
+    rpc_reset(&pending->rpc);
+    pending->rpc.request = request;
+    pending->rpc.context = pending;
+    pending->rpc.on_done = pending_done;
+    engine_submit(engine, &pending->rpc);
     return pending;
 }
 
@@ -134,8 +134,8 @@ Error pending_wait(PendingCall *pending)
     while (!pending->is_done)
         pthread_cond_wait(&pending->done, &pending->mutex);
     pthread_mutex_unlock(&pending->mutex);
-    Error error = pending->call.error;
-    call_free(&pending->call);
+    Error error = pending->rpc.error;
+    rpc_free(&pending->rpc);
     free((void *)(uintptr_t)pending->owned.bytes);
     pthread_cond_destroy(&pending->done);
     pthread_mutex_destroy(&pending->mutex);

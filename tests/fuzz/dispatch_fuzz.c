@@ -42,9 +42,9 @@ static void require(bool condition, const char *what)
 }
 
 // Runs one request and returns its reply's body, which lives as long as `call`.
-static Slice run(Call *call, Slice request)
+static Slice run(Rpc *call, Slice request)
 {
-    call_reset(call);
+    rpc_reset(call);
     call->request = request;
     engine_run(engine, call);
     Slice reply = buffer_slice(&call->reply);
@@ -57,7 +57,7 @@ static Slice run(Call *call, Slice request)
     return is_ok && wire_find(reply, 15, &field) ? field.bytes : (Slice){NULL, 0};
 }
 
-static Slice run_method(Call *call, size_t method, Slice body)
+static Slice run_method(Rpc *call, size_t method, Slice body)
 {
     Buffer request = {.bytes = NULL};
     Error error = buffer_reset(&request, 0);
@@ -94,8 +94,8 @@ static Slice pack(ProtobufCMessage *message, uint8_t *out)
 
 static void fill_store(void)
 {
-    Call call;
-    call_init(&call);
+    Rpc call;
+    rpc_init(&call);
     uint8_t bytes[1024];
     ModelRef model = MODEL_REF__INIT;
     model.provider = "p";
@@ -115,7 +115,7 @@ static void fill_store(void)
     for (int i = 0; i < MESSAGES; i++) {
         take_id(run_method(&call, METHOD_APPEND_MESSAGE, pack(&append.base, bytes)), message_id);
     }
-    call_free(&call);
+    rpc_free(&call);
 }
 
 static void close_store(void)
@@ -235,8 +235,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         close_store();
         open_store();
     }
-    Call call;
-    call_init(&call);
+    Rpc call;
+    rpc_init(&call);
     Slice rest = {data, size};
     while (rest.size >= 3) {
         size_t method = rest.bytes[0];
@@ -251,6 +251,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (void)run_method(&call, method, body);
         }
     }
-    call_free(&call);
+    rpc_free(&call);
     return 0;
 }

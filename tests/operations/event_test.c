@@ -522,11 +522,11 @@ TEST(event_listing_that_waits_in_vain_is_empty)
 
 // Calls that wait without a thread each: submitted to the engine itself.
 typedef struct Parked {
-    Call call;
+    Rpc call;
     sem_t *done;
 } Parked;
 
-static void parked_done(Call *call)
+static void parked_done(Rpc *call)
 {
     sem_post(((Parked *)call->context)->done);
 }
@@ -538,8 +538,8 @@ static Parked *park(Fixture *f, sem_t *done)
     Raw *envelope = raw_request(f, "ListEvents", NULL, body);
     Parked *parked = fixture_alloc(f, sizeof(Parked));
     parked->done = done;
-    call_init(&parked->call);
-    call_reset(&parked->call);
+    rpc_init(&parked->call);
+    rpc_reset(&parked->call);
     parked->call.request = slice(envelope->bytes, envelope->size);
     parked->call.on_done = parked_done;
     parked->call.context = parked;
@@ -567,9 +567,9 @@ TEST(event_listing_past_the_limit_of_waiting_calls_is_empty_at_once)
     for (size_t i = 0; i < WAITING_CALLS_MAX; i++) {
         CHECK_EQ(parked[i]->call.error, ERROR_NONE);
         CHECK(buffer_size(&parked[i]->call.reply) > buffer_size(&refused->call.reply));
-        call_free(&parked[i]->call);
+        rpc_free(&parked[i]->call);
     }
-    call_free(&refused->call);
+    rpc_free(&refused->call);
     sem_destroy(&done);
     sem_destroy(&news);
 }

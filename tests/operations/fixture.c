@@ -151,9 +151,9 @@ void fixture_keep(Fixture *f, ProtobufCMessage *message)
 
 Slice fixture_send(Fixture *f, Slice request)
 {
-    Call call;
-    call_init(&call);
-    call_reset(&call);
+    Rpc call;
+    rpc_init(&call);
+    rpc_reset(&call);
     call.request = request;
     engine_run(f->engine, &call);
     Slice reply = buffer_slice(&call.reply);
@@ -173,7 +173,7 @@ Slice fixture_send(Fixture *f, Slice request)
         memcpy(copy, field.bytes.bytes, field.bytes.size);
         body = slice(copy, field.bytes.size);
     }
-    call_free(&call);
+    rpc_free(&call);
     return body;
 }
 

@@ -12,13 +12,13 @@
 // one that was there before.
 static struct {
     Waiting *waiting;
-    Call patient, restless;
+    Rpc patient, restless;
     uint64_t newest;
     bool is_patient_done; // the thread's own
     sem_t ended;
 } turns;
 
-static void turn_run(Call *call, bool is_last)
+static void turn_run(Rpc *call, bool is_last)
 {
     if (call == &turns.patient || turns.is_patient_done || is_last) {
         if (call == &turns.patient) turns.is_patient_done = true;
@@ -30,7 +30,7 @@ static void turn_run(Call *call, bool is_last)
     if (!waiting_park(turns.waiting, call)) sem_post(&turns.ended);
 }
 
-static void turn_park(Call *call)
+static void turn_park(Rpc *call)
 {
     call->wait_after = 1;
     call->wait_until_ns = INT64_MAX;
@@ -69,7 +69,7 @@ static void publish(Engine *engine, const char *session, size_t count)
     enum { AT_ONCE = 32 };
     PublishEventRequest request = PUBLISH_EVENT_REQUEST__INIT;
     request.session_id = (char *)(uintptr_t)session;
-    request.type = (char *)(uintptr_t)"mine";
+    request.type = (char *)(uintptr_t) "mine";
     PendingCall *calls[AT_ONCE];
     for (size_t done = 0; done < count;) {
         size_t taken = 0;
@@ -81,7 +81,7 @@ static void publish(Engine *engine, const char *session, size_t count)
     }
 }
 
-static void reply_keep(Call *call)
+static void reply_keep(Rpc *call)
 {
     CHECK_EQ(sem_post(call->context), 0);
 }
@@ -100,9 +100,9 @@ TEST(a_call_that_waits_for_its_session_does_not_mind_what_others_do)
     Slice bytes = engine_request(METHOD_LIST_EVENTS, &request, NULL, 0);
     sem_t done;
     CHECK_EQ(sem_init(&done, 0, 0), 0);
-    Call call;
-    call_init(&call);
-    call_reset(&call);
+    Rpc call;
+    rpc_init(&call);
+    rpc_reset(&call);
     call.request = bytes;
     call.on_done = reply_keep;
     call.context = &done;
@@ -117,7 +117,7 @@ TEST(a_call_that_waits_for_its_session_does_not_mind_what_others_do)
     CHECK(buffer_size(&call.reply) > 0);
     CHECK(memmem(buffer_slice(&call.reply).bytes, buffer_size(&call.reply), mine, 26) != NULL);
     CHECK(call.arena.used_bytes < 16 * 1024);
-    call_free(&call);
+    rpc_free(&call);
     free((void *)(uintptr_t)bytes.bytes);
     engine_close(engine);
     sem_destroy(&done);

@@ -41,50 +41,50 @@ static bool settings_know(const Settings *settings, Slice subtype)
     return false;
 }
 
-static Error decode_model(Call *call, Slice first, ModelRef **out)
+static Error decode_model(Rpc *rpc, Slice first, ModelRef **out)
 {
     Slice bytes = field_of(first, MESSAGE_FIELD_NUMBER_MODEL);
     if (bytes.size == 0) return ERROR_NONE;
-    return txn_decode(call->txn, &model_ref__descriptor, bytes, out);
+    return txn_decode(rpc->txn, &model_ref__descriptor, bytes, out);
 }
 
 // What would make the reply longer than any may be is left out: it has a call of its own.
-static void take_back_excess(Call *call, size_t before)
+static void take_back_excess(Rpc *rpc, size_t before)
 {
-    if (buffer_size(&call->reply) > CONTEXT_BYTES_MAX) buffer_truncate(&call->reply, before);
+    if (buffer_size(&rpc->reply) > CONTEXT_BYTES_MAX) buffer_truncate(&rpc->reply, before);
 }
 
 // Takes note of one SETTING entry, older than all that were noted before.
-static Error note_setting(Call *call, const MarkerPlace *place, Settings *settings)
+static Error note_setting(Rpc *rpc, const MarkerPlace *place, Settings *settings)
 {
     MessageHead head;
     Slice first;
-    Error error = message_first(call->txn, place->session, place->message, &head, &first);
+    Error error = message_first(rpc->txn, place->session, place->message, &head, &first);
     if (error) return error;
     Slice subtype = field_of(first, MESSAGE_FIELD_NUMBER_SUBTYPE);
     if (settings_know(settings, subtype)) return ERROR_NONE;
     if (slice_equal(subtype, slice_of(SETTING_MODEL))) {
-        error = decode_model(call, first, &settings->model);
+        error = decode_model(rpc, first, &settings->model);
         if (error) return error;
         settings->model_id = place->message;
     }
-    error = arena_copy(&call->arena, subtype, &settings->subtypes[settings->count++]);
+    error = arena_copy(&rpc->arena, subtype, &settings->subtypes[settings->count++]);
     if (error) return error;
-    size_t before = buffer_size(&call->reply);
-    error = message_append_to(call->txn, place->session, place->message, CONTEXT_FIELD_SETTINGS,
-                              &call->reply);
-    take_back_excess(call, before);
+    size_t before = buffer_size(&rpc->reply);
+    error = message_append_to(rpc->txn, place->session, place->message, CONTEXT_FIELD_SETTINGS,
+                              &rpc->reply);
+    take_back_excess(rpc, before);
     return error;
 }
 
-static Error append_settings(Call *call, const SegmentList *segments, Settings *settings)
+static Error append_settings(Rpc *rpc, const SegmentList *segments, Settings *settings)
 {
     Ulid before = ULID_MAX;
     for (size_t scanned = 0; scanned < SCANNED_RECORDS_MAX; scanned++) {
         MarkerPlace place;
-        Error error = marker_newest(call->txn, segments, MESSAGE_KIND_SETTING, before, &place);
+        Error error = marker_newest(rpc->txn, segments, MESSAGE_KIND_SETTING, before, &place);
         if (error || !place.is_found || settings->count == SETTING_COUNT_MAX) return error;
-        error = note_setting(call, &place, settings);
+        error = note_setting(rpc, &place, settings);
         if (error) return error;
         before = place.message;
     }
@@ -92,10 +92,10 @@ static Error append_settings(Call *call, const SegmentList *segments, Settings *
 }
 
 // The model of the newest assistant entry after `after` that has one; left as it is if none does.
-static Error assistant_model(Call *call, const SegmentList *segments, Ulid after, ModelRef **out)
+static Error assistant_model(Rpc *rpc, const SegmentList *segments, Ulid after, ModelRef **out)
 {
     MessageScan scan;
-    Error error = message_scan_open(&scan, call->txn);
+    Error error = message_scan_open(&scan, rpc->txn);
     size_t scanned = 0;
     bool is_done = false;
     for (size_t i = 0; !error && !is_done && i < segments->count; i++) {
@@ -110,7 +110,7 @@ static Error assistant_model(Call *call, const SegmentList *segments, Ulid after
             if (row->head.kind != MESSAGE_KIND_CONVERSATION) continue;
             if (row->head.role != ROLE_ASSISTANT) continue;
             ModelRef *model = NULL;
-            error = decode_model(call, row->first, &model);
+            error = decode_model(rpc, row->first, &model);
             if (!model) continue;
             *out = model;
             is_done = true;
@@ -120,34 +120,34 @@ static Error assistant_model(Call *call, const SegmentList *segments, Ulid after
     return error;
 }
 
-static Error first_page(Call *call, const HistoryPage *page, bool wants_newest_model,
+static Error first_page(Rpc *rpc, const HistoryPage *page, bool wants_newest_model,
                         BuildContextResponse *response)
 {
     Session *head, *settings_record;
     Settings settings = {.count = 0};
-    Error error = session_head(call->txn, page->session, &head);
-    if (!error) error = session_settings(call->txn, page->session, &settings_record);
-    size_t before = buffer_size(&call->reply);
-    if (!error) error = todo_append_to(call->txn, page->session, CONTEXT_FIELD_TODOS, &call->reply);
-    take_back_excess(call, before);
-    if (!error) error = append_settings(call, &page->segments, &settings);
+    Error error = session_head(rpc->txn, page->session, &head);
+    if (!error) error = session_settings(rpc->txn, page->session, &settings_record);
+    size_t before = buffer_size(&rpc->reply);
+    if (!error) error = todo_append_to(rpc->txn, page->session, CONTEXT_FIELD_TODOS, &rpc->reply);
+    take_back_excess(rpc, before);
+    if (!error) error = append_settings(rpc, &page->segments, &settings);
     ModelRef *model = settings.model;
     if (!error && (!model || wants_newest_model)) {
-        error = assistant_model(call, &page->segments, settings.model_id, &model);
+        error = assistant_model(rpc, &page->segments, settings.model_id, &model);
     }
     if (error) return error;
     response->model = model || wants_newest_model ? model : settings_record->model;
     response->head_id = head->head_id;
     Ulid last;
-    before = buffer_size(&call->reply);
-    error = memory_append_page(call->txn, page->session, ULID_ZERO, UINT32_MAX, CONTEXT_BYTES_MAX,
-                               CONTEXT_FIELD_MEMORIES, &call->reply, &last);
-    take_back_excess(call, before);
+    before = buffer_size(&rpc->reply);
+    error = memory_append_page(rpc->txn, page->session, ULID_ZERO, UINT32_MAX, CONTEXT_BYTES_MAX,
+                               CONTEXT_FIELD_MEMORIES, &rpc->reply, &last);
+    take_back_excess(rpc, before);
     return error;
 }
 
 // BuildContext: the live window, and what is in force.
-Error handle_build_context(Call *call, const BuildContextRequest *request,
+Error handle_build_context(Rpc *rpc, const BuildContextRequest *request,
                            BuildContextResponse *response)
 {
     static const MessageKind KINDS[] = {
@@ -165,10 +165,10 @@ Error handle_build_context(Call *call, const BuildContextRequest *request,
         .through_message_id = request->through_message_id,
     };
     HistoryPage page;
-    Error error = history_begin(call, &history, &page);
-    if (!error) error = history_window(call, &page, CONTEXT_FIELD_MARKER);
+    Error error = history_begin(rpc, &history, &page);
+    if (!error) error = history_window(rpc, &page, CONTEXT_FIELD_MARKER);
     if (!error && !page.is_later_page) {
-        error = first_page(call, &page, request->newest_model, response);
+        error = first_page(rpc, &page, request->newest_model, response);
     }
-    return error ? error : history_finish(call, &page, &response->next_cursor);
+    return error ? error : history_finish(rpc, &page, &response->next_cursor);
 }

@@ -2,28 +2,28 @@
 
 #include "rpc/handlers/handler.h"
 
-Error check_session(Call *call, const char *session_id)
+Error check_session(Rpc *rpc, const char *session_id)
 {
-    SessionCall *prepared = arena_new(&call->arena, SessionCall);
-    if (!prepared) return arena_error(&call->arena);
-    call->prepared = prepared;
-    return call_id(call, "session_id", session_id, &prepared->session);
+    SessionCall *prepared = arena_new(&rpc->arena, SessionCall);
+    if (!prepared) return arena_error(&rpc->arena);
+    rpc->prepared = prepared;
+    return rpc_id(rpc, "session_id", session_id, &prepared->session);
 }
 
-Ulid session_of(const Call *call)
+Ulid session_of(const Rpc *rpc)
 {
-    return ((const SessionCall *)call->prepared)->session;
+    return ((const SessionCall *)rpc->prepared)->session;
 }
 
-Error reply_session(Call *call, Ulid session)
+Error reply_session(Rpc *rpc, Ulid session)
 {
-    return session_append_to(call->txn, session, /* is_brief= */ true, REPLY_RECORD, &call->reply);
+    return session_append_to(rpc->txn, session, /* is_brief= */ true, REPLY_RECORD, &rpc->reply);
 }
 
-Error read_session(Call *call, const char *session_id, Ulid *out)
+Error read_session(Rpc *rpc, const char *session_id, Ulid *out)
 {
-    Error error = call_id(call, "session_id", session_id, out);
+    Error error = rpc_id(rpc, "session_id", session_id, out);
     if (error) return error;
     SessionBrief brief;
-    return session_brief(call->txn, *out, &brief);
+    return session_brief(rpc->txn, *out, &brief);
 }

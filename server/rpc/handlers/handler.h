@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/limits.h"
-#include "rpc/call.h"
 #include "rpc/cursor.h"
+#include "rpc/rpc.h"
 #include "store/session.h"
 
 // The first field of a reply holds its records or its record: handlers append it to call->reply.
@@ -21,11 +21,11 @@ typedef struct SessionCall {
 } SessionCall;
 
 // Reads session_id and keeps it in call->prepared for session_of.
-MUST_USE Error check_session(Call *call, const char *session_id);
-Ulid session_of(const Call *call);
+MUST_USE Error check_session(Rpc *rpc, const char *session_id);
+Ulid session_of(const Rpc *rpc);
 
 // Appends the session, without system_prompt and data, as the reply's record.
-MUST_USE Error reply_session(Call *call, Ulid session);
+MUST_USE Error reply_session(Rpc *rpc, Ulid session);
 
 // Reads a session id and requires the session to exist; for reads.
-MUST_USE Error read_session(Call *call, const char *session_id, Ulid *out);
+MUST_USE Error read_session(Rpc *rpc, const char *session_id, Ulid *out);

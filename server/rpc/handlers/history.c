@@ -9,41 +9,40 @@
 enum { SINCE_MARKER_FIELD_MARKER = 3 };
 
 // The history through an entry never changes: whatever is written later has a newer id.
-static Error history_segments(Call *call, Ulid session, const char *through_message_id, Ulid pin,
+static Error history_segments(Rpc *rpc, Ulid session, const char *through_message_id, Ulid pin,
                               SegmentList *out)
 {
     Ulid through, owner;
-    Error error = call_optional_id(call, "through_message_id", through_message_id, &through);
+    Error error = rpc_optional_id(rpc, "through_message_id", through_message_id, &through);
     if (error) return error;
-    if (ulid_is_zero(through)) return origin_segments(call->txn, session, pin, out);
-    error = origin_resolve(call->txn, session, through, &owner);
-    return error ? error : origin_segments(call->txn, owner, through, out);
+    if (ulid_is_zero(through)) return origin_segments(rpc->txn, session, pin, out);
+    error = origin_resolve(rpc->txn, session, through, &owner);
+    return error ? error : origin_segments(rpc->txn, owner, through, out);
 }
 
-Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page)
+Error history_begin(Rpc *rpc, const HistoryRequest *request, HistoryPage *page)
 {
     *page = (HistoryPage){.query = {.kinds = history_kinds_default(), .before = ULID_MAX}};
     HistoryQuery *query = &page->query;
-    Error error = read_session(call, request->session_id, &page->session);
+    Error error = read_session(rpc, request->session_id, &page->session);
     if (error) return error;
     if (request->kind_count > 0) query->kinds = 0;
     for (size_t i = 0; i < request->kind_count; i++) {
         if (request->kinds[i] == MESSAGE_KIND_UNSPECIFIED) {
-            return call_fail(call, ERROR_INVALID_ARGUMENT,
-                             "kinds: UNSPECIFIED is no kind; leave kinds empty for the default");
+            return rpc_fail(rpc, ERROR_INVALID_ARGUMENT,
+                            "kinds: UNSPECIFIED is no kind; leave kinds empty for the default");
         }
         query->kinds |= 1u << request->kinds[i];
     }
     Page bounds;
-    error =
-        call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &bounds);
+    error = rpc_page(rpc, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &bounds);
     if (error) return error;
     query->limit = bounds.limit;
     query->page_bytes = bounds.bytes;
     query->session = page->session;
     query->is_newest_first = request->newest_first;
 
-    error = cursor_read(call, request->cursor, &page->is_later_page, &page->cursor);
+    error = cursor_read(rpc, request->cursor, &page->is_later_page, &page->cursor);
     if (error) return error;
     if (!page->is_later_page) {
         page->cursor.pin = ULID_MAX; // in this snapshot there is nothing newer to keep out
@@ -52,41 +51,41 @@ Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page
     } else {
         query->after = page->cursor.position;
     }
-    error = history_segments(call, page->session, request->through_message_id, page->cursor.pin,
+    error = history_segments(rpc, page->session, request->through_message_id, page->cursor.pin,
                              &page->segments);
     query->segments = &page->segments;
     return error;
 }
 
-Error history_finish(Call *call, HistoryPage *page, char **out_cursor)
+Error history_finish(Rpc *rpc, HistoryPage *page, char **out_cursor)
 {
     bool has_more;
-    Error error = history_append_page(call->txn, &page->query, REPLY_RECORD, &call->reply,
-                                      &has_more, &page->cursor.position);
+    Error error = history_append_page(rpc->txn, &page->query, REPLY_RECORD, &rpc->reply, &has_more,
+                                      &page->cursor.position);
     if (error || !has_more) return error;
     if (!page->is_later_page) {
         StoreState state;
-        error = txn_state(call->txn, &state);
+        error = txn_state(rpc->txn, &state);
         if (error) return error;
         page->cursor.pin = state.last_id;
     }
-    return cursor_write(call, &page->cursor, out_cursor);
+    return cursor_write(rpc, &page->cursor, out_cursor);
 }
 
-Error history_window(Call *call, HistoryPage *page, uint32_t marker_field)
+Error history_window(Rpc *rpc, HistoryPage *page, uint32_t marker_field)
 {
     page->query.skips_open = true;
     if (page->is_later_page) return ERROR_NONE; // it starts after the last page, past the cut-off
     MarkerPlace marker;
     Error error =
-        marker_newest(call->txn, &page->segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
+        marker_newest(rpc->txn, &page->segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
     if (error || !marker.is_found) return error;
     page->query.after = marker.cut_off;
-    return message_append_to(call->txn, marker.session, marker.message, marker_field, &call->reply);
+    return message_append_to(rpc->txn, marker.session, marker.message, marker_field, &rpc->reply);
 }
 
 // MessagesForSession: the current history, or that through an entry, inherited entries included.
-Error handle_messages_for_session(Call *call, const MessagesForSessionRequest *request,
+Error handle_messages_for_session(Rpc *rpc, const MessagesForSessionRequest *request,
                                   MessagesForSessionResponse *response)
 {
     HistoryRequest history = {
@@ -100,13 +99,13 @@ Error handle_messages_for_session(Call *call, const MessagesForSessionRequest *r
         .through_message_id = request->through_message_id,
     };
     HistoryPage page;
-    Error error = history_begin(call, &history, &page);
-    page.query.sink = call->sink;
-    return error ? error : history_finish(call, &page, &response->next_cursor);
+    Error error = history_begin(rpc, &history, &page);
+    page.query.sink = rpc->sink;
+    return error ? error : history_finish(rpc, &page, &response->next_cursor);
 }
 
 // MessagesDirectForSession: the same, restricted to the session's own entries.
-Error handle_messages_direct_for_session(Call *call, const MessagesDirectForSessionRequest *request,
+Error handle_messages_direct_for_session(Rpc *rpc, const MessagesDirectForSessionRequest *request,
                                          MessagesDirectForSessionResponse *response)
 {
     HistoryRequest history = {
@@ -120,15 +119,14 @@ Error handle_messages_direct_for_session(Call *call, const MessagesDirectForSess
         .through_message_id = request->through_message_id,
     };
     HistoryPage page;
-    Error error = history_begin(call, &history, &page);
+    Error error = history_begin(rpc, &history, &page);
     if (error) return error;
     page.query.is_own_only = true;
-    return history_finish(call, &page, &response->next_cursor);
+    return history_finish(rpc, &page, &response->next_cursor);
 }
 
 // MessagesSinceLatestMarker: the live window, and the marker that opens it.
-Error handle_messages_since_latest_marker(Call *call,
-                                          const MessagesSinceLatestMarkerRequest *request,
+Error handle_messages_since_latest_marker(Rpc *rpc, const MessagesSinceLatestMarkerRequest *request,
                                           MessagesSinceLatestMarkerResponse *response)
 {
     HistoryRequest history = {
@@ -141,32 +139,32 @@ Error handle_messages_since_latest_marker(Call *call,
         .through_message_id = request->through_message_id,
     };
     HistoryPage page;
-    Error error = history_begin(call, &history, &page);
-    if (!error) error = history_window(call, &page, SINCE_MARKER_FIELD_MARKER);
-    return error ? error : history_finish(call, &page, &response->next_cursor);
+    Error error = history_begin(rpc, &history, &page);
+    if (!error) error = history_window(rpc, &page, SINCE_MARKER_FIELD_MARKER);
+    return error ? error : history_finish(rpc, &page, &response->next_cursor);
 }
 
 // LatestMarker: the newest marker entry of the current history, or none.
-Error handle_latest_marker(Call *call, const LatestMarkerRequest *request,
+Error handle_latest_marker(Rpc *rpc, const LatestMarkerRequest *request,
                            LatestMarkerResponse *response)
 {
     (void)response;
     Ulid session;
     SegmentList segments;
     MarkerPlace marker;
-    Error error = read_session(call, request->session_id, &session);
+    Error error = read_session(rpc, request->session_id, &session);
     if (!error) {
-        error = history_segments(call, session, request->through_message_id, ULID_MAX, &segments);
+        error = history_segments(rpc, session, request->through_message_id, ULID_MAX, &segments);
     }
     if (!error) {
-        error = marker_newest(call->txn, &segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
+        error = marker_newest(rpc->txn, &segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
     }
     if (error || !marker.is_found) return error;
-    return message_append_to(call->txn, marker.session, marker.message, REPLY_RECORD, &call->reply);
+    return message_append_to(rpc->txn, marker.session, marker.message, REPLY_RECORD, &rpc->reply);
 }
 
 // ListMarkersForSession: the marker entries of the current history, oldest first.
-Error handle_list_markers_for_session(Call *call, const ListMarkersForSessionRequest *request,
+Error handle_list_markers_for_session(Rpc *rpc, const ListMarkersForSessionRequest *request,
                                       ListMarkersForSessionResponse *response)
 {
     MessageKind kinds[] = {MESSAGE_KIND_COMPACTION};
@@ -180,6 +178,6 @@ Error handle_list_markers_for_session(Call *call, const ListMarkersForSessionReq
         .through_message_id = request->through_message_id,
     };
     HistoryPage page;
-    Error error = history_begin(call, &history, &page);
-    return error ? error : history_finish(call, &page, &response->next_cursor);
+    Error error = history_begin(rpc, &history, &page);
+    return error ? error : history_finish(rpc, &page, &response->next_cursor);
 }

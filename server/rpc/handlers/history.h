@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "rpc/call.h"
 #include "rpc/cursor.h"
+#include "rpc/rpc.h"
 #include "store/history.h"
 
 typedef struct HistoryRequest {
@@ -27,10 +27,10 @@ typedef struct HistoryPage {
 
 // Reads the request and finds the history, as it was at the first page, or that through an entry.
 // ERROR_MESSAGE_NOT_FOUND, ERROR_NOT_IN_TREE: of that entry.
-MUST_USE Error history_begin(Call *call, const HistoryRequest *request, HistoryPage *page);
+MUST_USE Error history_begin(Rpc *rpc, const HistoryRequest *request, HistoryPage *page);
 
 // Narrows the page to the live window; on the first page the marker is appended to the reply.
-MUST_USE Error history_window(Call *call, HistoryPage *page, uint32_t marker_field);
+MUST_USE Error history_window(Rpc *rpc, HistoryPage *page, uint32_t marker_field);
 
 // Appends the page's entries to the reply and writes the next page's cursor.
-MUST_USE Error history_finish(Call *call, HistoryPage *page, char **out_cursor);
+MUST_USE Error history_finish(Rpc *rpc, HistoryPage *page, char **out_cursor);

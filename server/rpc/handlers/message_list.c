@@ -37,10 +37,10 @@ static bool row_matches(const LogQuery *query, const MessageRow *row)
 }
 
 // Appends what matches; `out_last` is where the next page goes on, zero at the end of the log.
-static Error append_log(Call *call, const LogQuery *query, const Segment *segment, Ulid *out_last)
+static Error append_log(Rpc *rpc, const LogQuery *query, const Segment *segment, Ulid *out_last)
 {
     MessageScan scan;
-    Error error = message_scan_open(&scan, call->txn);
+    Error error = message_scan_open(&scan, rpc->txn);
     message_scan_start(&scan, segment, query->request->newest_first);
     uint32_t count = 0;
     Ulid last = ULID_ZERO;
@@ -53,13 +53,13 @@ static Error append_log(Call *call, const LogQuery *query, const Segment *segmen
         bool matches = row_matches(query, row);
         size_t size = matches ? wire_bytes_field_size(REPLY_RECORD, row->reply_bytes) : 0;
         if (scanned == SCANNED_RECORDS_MAX || count == query->page.limit ||
-            (count > 0 && buffer_size(&call->reply) + size > query->page.bytes)) {
+            (count > 0 && buffer_size(&rpc->reply) + size > query->page.bytes)) {
             *out_last = last;
             break;
         }
         last = row->id;
         if (!matches) continue;
-        error = message_scan_append_to(&scan, REPLY_RECORD, &call->reply);
+        error = message_scan_append_to(&scan, REPLY_RECORD, &rpc->reply);
         count++;
     }
     message_scan_close(&scan);
@@ -67,36 +67,36 @@ static Error append_log(Call *call, const LogQuery *query, const Segment *segmen
 }
 
 // ListMessages: by kind, role, status, subtype and target, in either order.
-Error handle_list_messages(Call *call, const ListMessagesRequest *request,
+Error handle_list_messages(Rpc *rpc, const ListMessagesRequest *request,
                            ListMessagesResponse *response)
 {
     LogQuery query = {.request = request};
     Segment segment = {.through = ULID_MAX};
-    Error error = read_session(call, request->session_id, &segment.session);
+    Error error = read_session(rpc, request->session_id, &segment.session);
     if (error) return error;
     for (size_t i = 0; i < request->n_kinds; i++) {
         if (request->kinds[i] == MESSAGE_KIND_UNSPECIFIED) {
-            return call_fail(call, ERROR_INVALID_ARGUMENT,
-                             "kinds: UNSPECIFIED is no kind; leave kinds empty for all");
+            return rpc_fail(rpc, ERROR_INVALID_ARGUMENT,
+                            "kinds: UNSPECIFIED is no kind; leave kinds empty for all");
         }
         query.kinds |= 1u << request->kinds[i];
     }
-    error = call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes,
-                      &query.page);
+    error =
+        rpc_page(rpc, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &query.page);
     Cursor cursor;
     bool found = false;
-    if (!error) error = cursor_read(call, request->cursor, &found, &cursor);
+    if (!error) error = cursor_read(rpc, request->cursor, &found, &cursor);
     if (error) return error;
     if (!found) {
         StoreState state;
-        error = txn_state(call->txn, &state);
+        error = txn_state(rpc->txn, &state);
         if (error) return error;
         cursor.pin = state.last_id;
     }
     segment.through = cursor.pin;
     if (found && request->newest_first) segment.through = ulid_previous(cursor.position);
     if (found && !request->newest_first) segment.after = cursor.position;
-    error = append_log(call, &query, &segment, &cursor.position);
+    error = append_log(rpc, &query, &segment, &cursor.position);
     if (error || ulid_is_zero(cursor.position)) return error;
-    return cursor_write(call, &cursor, &response->next_cursor);
+    return cursor_write(rpc, &cursor, &response->next_cursor);
 }

@@ -5,7 +5,7 @@
 #include "rpc/handlers/handler.h"
 
 // ListParts: from the index of parts, in the messages' order.
-Error handle_list_parts(Call *call, const ListPartsRequest *request, ListPartsResponse *response)
+Error handle_list_parts(Rpc *rpc, const ListPartsRequest *request, ListPartsResponse *response)
 {
     PartQuery query = {
         .kinds = request->kinds,
@@ -16,25 +16,25 @@ Error handle_list_parts(Call *call, const ListPartsRequest *request, ListPartsRe
     Page page;
     Cursor cursor;
     bool found;
-    Error error = read_session(call, request->session_id, &query.session);
+    Error error = read_session(rpc, request->session_id, &query.session);
     for (size_t i = 0; !error && i < request->n_kinds; i++) {
         if (request->kinds[i] != PART_KIND_UNSPECIFIED) continue;
-        error = call_fail(call, ERROR_INVALID_ARGUMENT,
-                          "kinds: UNSPECIFIED is no kind; leave kinds empty for all");
+        error = rpc_fail(rpc, ERROR_INVALID_ARGUMENT,
+                         "kinds: UNSPECIFIED is no kind; leave kinds empty for all");
     }
     if (!error) {
         error =
-            call_page(call, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &page);
+            rpc_page(rpc, request->limit, UINT32_MAX, LIST_LIMIT_MAX, request->page_bytes, &page);
     }
-    if (!error) error = cursor_read(call, request->cursor, &found, &cursor);
+    if (!error) error = cursor_read(rpc, request->cursor, &found, &cursor);
     if (error) return error;
     query.limit = page.limit;
     query.page_bytes = page.bytes;
     PartPosition position = {cursor.position, (uint16_t)cursor.number};
     bool more;
-    error = part_append_page(call->txn, &query, &position, &more, REPLY_RECORD, &call->reply);
+    error = part_append_page(rpc->txn, &query, &position, &more, REPLY_RECORD, &rpc->reply);
     if (error || !more) return error;
     cursor.position = position.message;
     cursor.number = position.index;
-    return cursor_write(call, &cursor, &response->next_cursor);
+    return cursor_write(rpc, &cursor, &response->next_cursor);
 }

@@ -4,17 +4,17 @@
 
 #include "rpc/handlers/handler.h"
 
-Error check_purge_session(Call *call, PurgeSessionRequest *request)
+Error check_purge_session(Rpc *rpc, PurgeSessionRequest *request)
 {
-    return check_session(call, request->session_id);
+    return check_session(rpc, request->session_id);
 }
 
 // PurgeSession: gone at once; its rows follow in the background.
-Error handle_purge_session(Call *call, const PurgeSessionRequest *request,
+Error handle_purge_session(Rpc *rpc, const PurgeSessionRequest *request,
                            PurgeSessionResponse *response)
 {
     bool is_kept;
-    Error error = purge_session(call->txn, session_of(call), request->keep_for_forks, &is_kept);
+    Error error = purge_session(rpc->txn, session_of(rpc), request->keep_for_forks, &is_kept);
     response->session_id = request->session_id;
     response->kept_for_forks = !error && is_kept;
     return error;

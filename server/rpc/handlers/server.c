@@ -16,14 +16,14 @@ static const char API_VERSION[] = "v1";
 static const uint64_t DISK_LOW_BYTES = UINT64_C(1) << 30;
 
 // Health: ready, and how full the disk is.
-Error handle_health(Call *call, const HealthRequest *request, HealthResponse *response)
+Error handle_health(Rpc *rpc, const HealthRequest *request, HealthResponse *response)
 {
     (void)request;
     KvStats stats;
-    Error error = kv_stats(store_kv(call->txn->store), &stats);
+    Error error = kv_stats(store_kv(rpc->txn->store), &stats);
     if (error) return error;
     struct statvfs disk;
-    if (statvfs(store_options(call->txn->store)->directory, &disk) == 0) {
+    if (statvfs(store_options(rpc->txn->store)->directory, &disk) == 0) {
         response->disk_free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
         response->disk_total_bytes = (uint64_t)disk.f_blocks * disk.f_frsize;
     }
@@ -53,10 +53,10 @@ static const struct {
     {"queue_bytes", QUEUE_BYTES_MAX},
 };
 
-static Error append_limit(Call *call, DescribeResponse *response, const char *name, uint64_t value)
+static Error append_limit(Rpc *rpc, DescribeResponse *response, const char *name, uint64_t value)
 {
-    Limit *limit = arena_new(&call->arena, Limit);
-    if (!limit) return arena_error(&call->arena);
+    Limit *limit = arena_new(&rpc->arena, Limit);
+    if (!limit) return arena_error(&rpc->arena);
     tine__v1__limit__init(limit);
     limit->name = (char *)(uintptr_t)name;
     limit->value = value;
@@ -64,21 +64,21 @@ static Error append_limit(Call *call, DescribeResponse *response, const char *na
     return ERROR_NONE;
 }
 
-static Error append_limits(Call *call, DescribeResponse *response)
+static Error append_limits(Rpc *rpc, DescribeResponse *response)
 {
     size_t general_count = sizeof(GENERAL_LIMITS) / sizeof(*GENERAL_LIMITS), rule_count = 0;
     uint64_t max;
     while (field_rules_limit(rule_count, &max))
         rule_count++;
-    response->limits = arena_array(&call->arena, Limit *, general_count + rule_count);
-    if (!response->limits) return arena_error(&call->arena);
+    response->limits = arena_array(&rpc->arena, Limit *, general_count + rule_count);
+    if (!response->limits) return arena_error(&rpc->arena);
     Error error = ERROR_NONE;
     for (size_t i = 0; !error && i < general_count; i++) {
-        error = append_limit(call, response, GENERAL_LIMITS[i].name, GENERAL_LIMITS[i].value);
+        error = append_limit(rpc, response, GENERAL_LIMITS[i].name, GENERAL_LIMITS[i].value);
     }
     for (size_t i = 0; !error && i < rule_count; i++) {
         const char *name = field_rules_limit(i, &max);
-        error = append_limit(call, response, name, max);
+        error = append_limit(rpc, response, name, max);
     }
     return error;
 }
@@ -93,23 +93,23 @@ static char *realpath_in(Arena *arena, const char *directory)
 }
 
 // Nothing, where the store's files have lost their names (--ephemeral).
-static Error describe_direct_reads(Call *call, DescribeResponse *response)
+static Error describe_direct_reads(Rpc *rpc, DescribeResponse *response)
 {
-    const char *directory = store_options(call->txn->store)->directory;
+    const char *directory = store_options(rpc->txn->store)->directory;
     char path[PATH_BYTES_MAX + 16];
     struct stat data, namespace;
     snprintf(path, sizeof(path), "%s/data.mdb", directory);
     KvFiles files;
-    kv_files(store_kv(call->txn->store), &files);
+    kv_files(store_kv(rpc->txn->store), &files);
     if (stat(path, &data) != 0 || data.st_ino != files.data || data.st_dev != files.device ||
         stat("/proc/self/ns/pid", &namespace) != 0) {
         return ERROR_NONE;
     }
-    DirectReads *reads = arena_new(&call->arena, DirectReads);
-    if (!reads) return arena_error(&call->arena);
+    DirectReads *reads = arena_new(&rpc->arena, DirectReads);
+    if (!reads) return arena_error(&rpc->arena);
     tine__v1__direct_reads__init(reads);
-    reads->directory = realpath_in(&call->arena, directory);
-    if (!reads->directory) return arena_error(&call->arena);
+    reads->directory = realpath_in(&rpc->arena, directory);
+    if (!reads->directory) return arena_error(&rpc->arena);
     reads->device = files.device;
     reads->data_inode = files.data;
     reads->lock_inode = files.lock;
@@ -121,7 +121,7 @@ static Error describe_direct_reads(Call *call, DescribeResponse *response)
 }
 
 // Describe: the descriptor set, limits and versions.
-Error handle_describe(Call *call, const DescribeRequest *request, DescribeResponse *response)
+Error handle_describe(Rpc *rpc, const DescribeRequest *request, DescribeResponse *response)
 {
     (void)request;
     response->descriptor_set.data = (uint8_t *)(uintptr_t)DESCRIPTOR_SET;
@@ -129,23 +129,23 @@ Error handle_describe(Call *call, const DescribeRequest *request, DescribeRespon
     response->server_version = TINE_VERSION;
     response->api_version = (char *)(uintptr_t)API_VERSION;
     response->format_version = STORE_FORMAT_VERSION;
-    response->instance_id = (char *)(uintptr_t)store_instance_id(call->txn->store);
-    Error error = describe_direct_reads(call, response);
-    return error ? error : append_limits(call, response);
+    response->instance_id = (char *)(uintptr_t)store_instance_id(rpc->txn->store);
+    Error error = describe_direct_reads(rpc, response);
+    return error ? error : append_limits(rpc, response);
 }
 
-static Error append_tables(Call *call, const KvStats *stats, StatsResponse *response)
+static Error append_tables(Rpc *rpc, const KvStats *stats, StatsResponse *response)
 {
     static const char *const NAMES[] = {
 #define X(constant, name) name,
         STORE_TABLES(X)
 #undef X
     };
-    response->tables = arena_array(&call->arena, TableStats *, TABLE_COUNT);
-    if (!response->tables) return arena_error(&call->arena);
+    response->tables = arena_array(&rpc->arena, TableStats *, TABLE_COUNT);
+    if (!response->tables) return arena_error(&rpc->arena);
     for (size_t i = 0; i < TABLE_COUNT; i++) {
-        TableStats *table = arena_new(&call->arena, TableStats);
-        if (!table) return arena_error(&call->arena);
+        TableStats *table = arena_new(&rpc->arena, TableStats);
+        if (!table) return arena_error(&rpc->arena);
         tine__v1__table_stats__init(table);
         table->name = (char *)(uintptr_t)NAMES[i];
         table->rows = stats->rows[i];
@@ -154,17 +154,17 @@ static Error append_tables(Call *call, const KvStats *stats, StatsResponse *resp
     return ERROR_NONE;
 }
 
-static Error append_methods(Call *call, StatsResponse *response)
+static Error append_methods(Rpc *rpc, StatsResponse *response)
 {
-    response->methods = arena_array(&call->arena, MethodStats *, METHOD_COUNT);
-    if (!response->methods) return arena_error(&call->arena);
+    response->methods = arena_array(&rpc->arena, MethodStats *, METHOD_COUNT);
+    if (!response->methods) return arena_error(&rpc->arena);
     for (size_t i = 0; i < METHOD_COUNT; i++) {
         MethodCounts counts;
-        engine_method_counts(call->engine, i, &counts);
+        engine_method_counts(rpc->engine, i, &counts);
         if (counts.calls == 0) continue;
-        MethodStats *method = arena_new(&call->arena, MethodStats);
-        uint64_t *buckets = arena_array(&call->arena, uint64_t, LATENCY_BUCKETS);
-        if (!method || !buckets) return arena_error(&call->arena);
+        MethodStats *method = arena_new(&rpc->arena, MethodStats);
+        uint64_t *buckets = arena_array(&rpc->arena, uint64_t, LATENCY_BUCKETS);
+        if (!method || !buckets) return arena_error(&rpc->arena);
         tine__v1__method_stats__init(method);
         method->name = (char *)(uintptr_t)METHODS[i].name;
         method->calls = counts.calls;
@@ -178,17 +178,17 @@ static Error append_methods(Call *call, StatsResponse *response)
 }
 
 // Stats: counters of the running server.
-Error handle_stats(Call *call, const StatsRequest *request, StatsResponse *response)
+Error handle_stats(Rpc *rpc, const StatsRequest *request, StatsResponse *response)
 {
     (void)request;
     KvStats stats;
     WriterStats writer;
     StoreState state;
-    Error error = kv_stats(store_kv(call->txn->store), &stats);
-    if (!error) error = txn_state(call->txn, &state);
-    if (!error) error = purge_pending_count(call->txn, &response->purges_pending);
+    Error error = kv_stats(store_kv(rpc->txn->store), &stats);
+    if (!error) error = txn_state(rpc->txn, &state);
+    if (!error) error = purge_pending_count(rpc->txn, &response->purges_pending);
     if (error) return error;
-    engine_writer_stats(call->engine, &writer);
+    engine_writer_stats(rpc->engine, &writer);
     response->map_bytes = stats.map_bytes;
     response->used_bytes = stats.used_bytes;
     response->free_bytes = stats.free_bytes;
@@ -205,12 +205,12 @@ Error handle_stats(Call *call, const StatsRequest *request, StatsResponse *respo
     response->oldest_event_sequence = state.first_event_sequence;
     response->newest_event_sequence = state.last_event_sequence;
     KvFlushStats flush;
-    kv_flush_stats(store_kv(call->txn->store), &flush);
+    kv_flush_stats(store_kv(rpc->txn->store), &flush);
     response->is_relaxed = flush.is_relaxed;
     response->unflushed_commits = flush.commits;
     response->unflushed_bytes = flush.bytes;
     response->unflushed_ms = flush.oldest_ms;
-    response->started_at = engine_started_at(call->engine);
-    error = append_tables(call, &stats, response);
-    return error ? error : append_methods(call, response);
+    response->started_at = engine_started_at(rpc->engine);
+    error = append_tables(rpc, &stats, response);
+    return error ? error : append_methods(rpc, response);
 }

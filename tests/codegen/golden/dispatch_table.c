@@ -4,34 +4,34 @@
 
 #include <string.h>
 
-static Error thunk_check_burn_book(Call *call, ProtobufCMessage *request)
+static Error thunk_check_burn_book(Rpc *rpc, ProtobufCMessage *request)
 {
-    return check_burn_book(call, (BurnBookRequest *)request);
+    return check_burn_book(rpc, (BurnBookRequest *)request);
 }
 
-static Error thunk_run_burn_book(Call *call, const ProtobufCMessage *request,
+static Error thunk_run_burn_book(Rpc *rpc, const ProtobufCMessage *request,
     ProtobufCMessage *response)
 {
-    return handle_burn_book(call, (const BurnBookRequest *)request,
+    return handle_burn_book(rpc, (const BurnBookRequest *)request,
         (BurnBookResponse *)response);
 }
 
-static Error thunk_run_get_isbn(Call *call, const ProtobufCMessage *request,
+static Error thunk_run_get_isbn(Rpc *rpc, const ProtobufCMessage *request,
     ProtobufCMessage *response)
 {
-    return handle_get_isbn(call, (const GetISBNRequest *)request,
+    return handle_get_isbn(rpc, (const GetISBNRequest *)request,
         (GetISBNResponse *)response);
 }
 
-static Error thunk_check_put_book(Call *call, ProtobufCMessage *request)
+static Error thunk_check_put_book(Rpc *rpc, ProtobufCMessage *request)
 {
-    return check_put_book(call, (PutBookRequest *)request);
+    return check_put_book(rpc, (PutBookRequest *)request);
 }
 
-static Error thunk_run_put_book(Call *call, const ProtobufCMessage *request,
+static Error thunk_run_put_book(Rpc *rpc, const ProtobufCMessage *request,
     ProtobufCMessage *response)
 {
-    return handle_put_book(call, (const PutBookRequest *)request,
+    return handle_put_book(rpc, (const PutBookRequest *)request,
         (PutBookResponse *)response);
 }
 

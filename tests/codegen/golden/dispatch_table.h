@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct Call Call;
+typedef struct Rpc Rpc;
 
 typedef struct Method {
     const char *path; // as gRPC spells it: "/package.Service/Name"
@@ -21,9 +21,9 @@ typedef struct Method {
     const ProtobufCMessageDescriptor *request;
     const ProtobufCMessageDescriptor *response;
     // What needs no store; may fill in defaults. NULL for reads.
-    Error (*check)(Call *call, ProtobufCMessage *request);
+    Error (*check)(Rpc *rpc, ProtobufCMessage *request);
     // NULL for streams.
-    Error (*run)(Call *call, const ProtobufCMessage *request, ProtobufCMessage *response);
+    Error (*run)(Rpc *rpc, const ProtobufCMessage *request, ProtobufCMessage *response);
 } Method;
 
 // The rows of METHODS, which are sorted by path.
@@ -41,15 +41,15 @@ extern const Method METHODS[METHOD_COUNT];
 const Method *method_find(const char *path, size_t path_bytes);
 
 // BurnBook.
-MUST_USE Error handle_burn_book(Call *call, const BurnBookRequest *request,
+MUST_USE Error handle_burn_book(Rpc *rpc, const BurnBookRequest *request,
     BurnBookResponse *response);
-MUST_USE Error check_burn_book(Call *call, BurnBookRequest *request);
+MUST_USE Error check_burn_book(Rpc *rpc, BurnBookRequest *request);
 
 // GetISBN: Finds a book by its number, which is printed on its back.
-MUST_USE Error handle_get_isbn(Call *call, const GetISBNRequest *request,
+MUST_USE Error handle_get_isbn(Rpc *rpc, const GetISBNRequest *request,
     GetISBNResponse *response);
 
 // PutBook: Puts a book on the shelf.
-MUST_USE Error handle_put_book(Call *call, const PutBookRequest *request,
+MUST_USE Error handle_put_book(Rpc *rpc, const PutBookRequest *request,
     PutBookResponse *response);
-MUST_USE Error check_put_book(Call *call, PutBookRequest *request);
+MUST_USE Error check_put_book(Rpc *rpc, PutBookRequest *request);

@@ -6,44 +6,44 @@
 #include <stdio.h>
 #include <string.h>
 
-struct Call {
+struct Rpc {
     const char *handler;
 };
 
-Error check_put_book(Call *call, PutBookRequest *request)
+Error check_put_book(Rpc *rpc, PutBookRequest *request)
 {
-    call->handler = "check_put_book";
+    rpc->handler = "check_put_book";
     request->place = 7;
     request->expected_place_case = PUT_BOOK_REQUEST__EXPECTED_PLACE_PLACE;
     return ERROR_NONE;
 }
 
-Error handle_put_book(Call *call, const PutBookRequest *request, PutBookResponse *response)
+Error handle_put_book(Rpc *rpc, const PutBookRequest *request, PutBookResponse *response)
 {
-    call->handler = request->place == 7 ? "handle_put_book" : "handle_put_book without check";
+    rpc->handler = request->place == 7 ? "handle_put_book" : "handle_put_book without check";
     response->id = (char *)"book-1";
     return ERROR_NONE;
 }
 
-Error handle_get_isbn(Call *call, const GetISBNRequest *request, GetISBNResponse *response)
+Error handle_get_isbn(Rpc *rpc, const GetISBNRequest *request, GetISBNResponse *response)
 {
     (void)request;
     (void)response;
-    call->handler = "handle_get_isbn";
+    rpc->handler = "handle_get_isbn";
     return ERROR_NONE;
 }
 
-Error check_burn_book(Call *call, BurnBookRequest *request)
+Error check_burn_book(Rpc *rpc, BurnBookRequest *request)
 {
-    (void)call;
+    (void)rpc;
     (void)request;
     return ERROR_NONE;
 }
 
 #ifndef WITHOUT_HANDLER
-Error handle_burn_book(Call *call, const BurnBookRequest *request, BurnBookResponse *response)
+Error handle_burn_book(Rpc *rpc, const BurnBookRequest *request, BurnBookResponse *response)
 {
-    (void)call;
+    (void)rpc;
     (void)request;
     (void)response;
     return ERROR_NONE;
@@ -51,9 +51,9 @@ Error handle_burn_book(Call *call, const BurnBookRequest *request, BurnBookRespo
 #endif
 
 #ifdef WITH_HANDLER_OF_NO_CALL
-Error handle_steal_book(Call *call, const BurnBookRequest *request, BurnBookResponse *response)
+Error handle_steal_book(Rpc *rpc, const BurnBookRequest *request, BurnBookResponse *response)
 {
-    return handle_burn_book(call, request, response);
+    return handle_burn_book(rpc, request, response);
 }
 #endif
 
@@ -65,17 +65,17 @@ static const Method *find(const char *path)
 // Says what is wrong by its exit code: the number of the first rule that does not hold.
 int main(void)
 {
-    Call call = {0};
+    Rpc rpc = {0};
     PutBookRequest request = PUT_BOOK_REQUEST__INIT;
     PutBookResponse response = PUT_BOOK_RESPONSE__INIT;
 
     const Method *put = find("/sample.v1.ShelfService/PutBook");
     if (put != &METHODS[METHOD_PUT_BOOK]) return 1;
     if (put->request != &put_book_request__descriptor) return 2;
-    if (!put->is_write || put->check(&call, &request.base)) return 3;
-    if (strcmp(call.handler, "check_put_book") != 0) return 4;
-    if (put->run(&call, &request.base, &response.base)) return 5;
-    if (strcmp(call.handler, "handle_put_book") != 0) return 6;
+    if (!put->is_write || put->check(&rpc, &request.base)) return 3;
+    if (strcmp(rpc.handler, "check_put_book") != 0) return 4;
+    if (put->run(&rpc, &request.base, &response.base)) return 5;
+    if (strcmp(rpc.handler, "handle_put_book") != 0) return 6;
     if (strcmp(response.id, "book-1") != 0) return 7;
 
     const Method *get = find("/sample.v1.ShelfService/GetISBN");

@@ -1,8 +1,9 @@
-// A call: one request on its way down and its reply on its way up.
+// An Rpc: one request that the engine runs, and its reply. ("Call" is a record of the contract: an
+// upstream provider's answer and its cost.)
 //
-// Who submits a call sets `request`, `on_done` and `context`, and owns it; the engine fills the
-// rest and runs on_done once, on a thread of its own choice, when `reply` is complete. All memory
-// that serves the call is in its arena, which call_reset empties.
+// The submitter sets `request`, `on_done` and `context`, and owns the Rpc. The engine fills in the
+// rest and calls on_done once, on any thread, when `reply` is complete. All memory that the Rpc
+// needs is in its arena; rpc_reset empties it.
 
 #pragma once
 
@@ -17,9 +18,9 @@
 typedef struct Engine Engine;
 typedef struct MessageSink MessageSink; // store/history.h
 
-struct Call {
+struct Rpc {
     Slice request; // the encoded Request; borrowed until on_done
-    void (*on_done)(Call *call);
+    void (*on_done)(Rpc *rpc);
     void *context;
     Slice token_wanted; // what the request must carry as its token; empty: anything will do
 
@@ -48,29 +49,29 @@ struct Call {
     Error error;
     ErrorDetail detail;
     Arena arena;
-    Call *next; // in the writer's queue
+    Rpc *next; // in the writer's queue
 };
 
-void call_init(Call *call);
-void call_reset(Call *call); // ready for the next request; keeps memory
-void call_free(Call *call);
+void rpc_init(Rpc *rpc);
+void rpc_reset(Rpc *rpc); // ready for the next request; keeps memory
+void rpc_free(Rpc *rpc);
 
 // Says what is wrong and returns `error`.
-#define call_fail(call, error, ...) error_say(&(call)->detail, (error), __VA_ARGS__)
+#define rpc_fail(rpc, error, ...) error_say(&(rpc)->detail, (error), __VA_ARGS__)
 
 // Reads a required id. ERROR_INVALID_ARGUMENT, naming the field.
-MUST_USE Error call_id(Call *call, const char *field, const char *text, Ulid *out);
+MUST_USE Error rpc_id(Rpc *rpc, const char *field, const char *text, Ulid *out);
 
 // The same for one that may be empty: ULID_ZERO then.
-MUST_USE Error call_optional_id(Call *call, const char *field, const char *text, Ulid *out);
+MUST_USE Error rpc_optional_id(Rpc *rpc, const char *field, const char *text, Ulid *out);
 
 // ERROR_INVALID_ARGUMENT if a required string is empty.
-MUST_USE Error call_required(Call *call, const char *field, const char *text);
+MUST_USE Error rpc_required(Rpc *rpc, const char *field, const char *text);
 
 // ERROR_INVALID_ARGUMENT if `external` lacks its source or its id. NULL, one that was not given, is
 // allowed. `field` is its name in the request, below the message `within` if that is not "".
-MUST_USE Error call_external(Call *call, const char *within, const char *field,
-                             const External *external);
+MUST_USE Error rpc_external(Rpc *rpc, const char *within, const char *field,
+                            const External *external);
 
 // The bounds of a page that a request asks for. `limit_max` is what `limit` may be at most, the
 // default where it is 0 is `limit_default`. ERROR_INVALID_ARGUMENT.
@@ -79,5 +80,5 @@ typedef struct Page {
     size_t bytes;
 } Page;
 
-MUST_USE Error call_page(Call *call, uint32_t limit, uint32_t limit_default, uint32_t limit_max,
-                         uint32_t page_bytes, Page *out);
+MUST_USE Error rpc_page(Rpc *rpc, uint32_t limit, uint32_t limit_default, uint32_t limit_max,
+                        uint32_t page_bytes, Page *out);
