@@ -43,8 +43,8 @@ static Buffer message_request(const char *session, size_t part_count, const char
     ToolUse use;
     require(part_count <= PARTS_MAX, "at most %d parts", PARTS_MAX);
     for (size_t i = 0; i < part_count; i++) {
-        pointers[i] = i == 0 ? tool_of(&parts[i], &use, tool)
-                             : text_of(&parts[i], &texts[i], content);
+        pointers[i] =
+            i == 0 ? tool_of(&parts[i], &use, tool) : text_of(&parts[i], &texts[i], content);
     }
     NewMessage message = NEW_MESSAGE__INIT;
     message.role = ROLE_ASSISTANT;

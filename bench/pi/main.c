@@ -124,7 +124,8 @@ static void each_row(Copy *copy, void (*work)(Copy *copy, MDB_dbi table, MDB_val
             require(mdb_dbi_open(copy->write, text, MDB_CREATE, &target) == 0, "mdb_dbi_open");
         }
         require(mdb_cursor_open(copy->read, table, &rows) == 0, "mdb_cursor_open");
-        while (mdb_cursor_get(rows, &key, &value, MDB_NEXT) == 0) work(copy, target, &key, &value);
+        while (mdb_cursor_get(rows, &key, &value, MDB_NEXT) == 0)
+            work(copy, target, &key, &value);
         mdb_cursor_close(rows);
     }
     mdb_cursor_close(names);

@@ -86,9 +86,8 @@ static void alone(const Options *options, Scene *scene, bool has_operation_ids)
         samples_add(&engine, t4 - t3);
     }
     double ours_us = samples_median_us(&ours), theirs_us = samples_median_us(&theirs);
-    report_ratio_at_most(has_operation_ids
-                             ? "durable append by libtine / bare commit + libnng echo"
-                             : "the same without an operation_id",
+    report_ratio_at_most(has_operation_ids ? "durable append by libtine / bare commit + libnng echo"
+                                           : "the same without an operation_id",
                          ours_us / theirs_us, 1.3, "%.0f / %.0f us; p99 %.0f / %.0f us", ours_us,
                          theirs_us, samples_quantile_us(&ours, 0.99),
                          samples_quantile_us(&theirs, 0.99));

@@ -63,8 +63,7 @@ void channel_way_call(void *context)
     ChannelWay *way = context;
     Buffer response = {.bytes = NULL};
     TineStatus status;
-    ChannelCall call = {
-        .request = way->request, .deadline_ns = INT64_MAX, .response = &response};
+    ChannelCall call = {.request = way->request, .deadline_ns = INT64_MAX, .response = &response};
     require(way->channel->call(way->channel, &call, &status) == 0, "a call: %s", status.message);
     way->reply_bytes = buffer_size(&response);
     buffer_free(&response);

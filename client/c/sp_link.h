@@ -35,7 +35,7 @@ typedef struct Connection {
     unsigned free_count, abandoned_count, parked_count;
     Slot slots[CHANNEL_IN_FLIGHT_MAX];
     SpReader reader; // the receiver's …
-    Spin spin;   // … and this
+    Spin spin;       // … and this
 } Connection;
 
 // What one process has of the channel. A child of fork makes its own and never touches its

@@ -63,9 +63,9 @@ typedef struct Cli {
     bool is_json;            // --json
     bool may_start;          // a tined may be started
     bool may_page;
-    bool is_terminal;   // standard output was one when the run began: text is made safe for it
-    bool has_colour;    // standard output
-    int width;          // columns of the terminal; 80 if it is none
+    bool is_terminal; // standard output was one when the run began: text is made safe for it
+    bool has_colour;  // standard output
+    int width;        // columns of the terminal; 80 if it is none
 
     Tine *tine; // owned; NULL: not connected
     TineStatus status;

@@ -95,7 +95,8 @@ static int read_cost(const Cli *cli, int64_t *out_nano_usd)
         return cli_usage(cli, "--cost: '%s' is no amount in USD like 0.0123", text);
     }
     int64_t nano_usd = 0;
-    for (size_t i = 0; i < whole; i++) nano_usd = nano_usd * 10 + (text[i] - '0');
+    for (size_t i = 0; i < whole; i++)
+        nano_usd = nano_usd * 10 + (text[i] - '0');
     for (size_t i = 0; i < NANO_DIGITS; i++) {
         nano_usd = nano_usd * 10 + (i < decimals ? rest[i] - '0' : 0);
     }

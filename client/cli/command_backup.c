@@ -57,7 +57,8 @@ static int find_target(Backup *backup, const char *argument)
     ErrorDetail detail = {{0}};
     int size = argument ? snprintf(backup->to, PATH_MAX, "%s", argument)
                         : snprintf(backup->to, PATH_MAX, "tine-backup-%s", stamp_now().text);
-    while (size > 1 && size < PATH_MAX && backup->to[size - 1] == '/') backup->to[--size] = '\0';
+    while (size > 1 && size < PATH_MAX && backup->to[size - 1] == '/')
+        backup->to[--size] = '\0';
     if (size <= 0 || size >= PATH_MAX - 32) return cli_usage(backup->cli, "the path is too long");
     if (path_make_absolute(backup->to, sizeof(backup->to), &detail)) {
         return cli_say(EXIT_FAILED, "%s", detail.text);

@@ -46,8 +46,7 @@ static int read_request(const char *argument, const ProtobufCMethodDescriptor *m
     const char *source = "the request";
     if (*argument == '@' || strcmp(argument, "-") == 0) {
         source = *argument == '@' ? argument + 1 : "standard input";
-        int code =
-            file_read(*argument == '@' ? argument + 1 : "-", JSON_TEXT_BYTES_MAX, &file);
+        int code = file_read(*argument == '@' ? argument + 1 : "-", JSON_TEXT_BYTES_MAX, &file);
         if (code) return code;
         text = buffer_slice(&file);
     }

@@ -216,17 +216,20 @@ static void answer_messages(const Line *line)
 static void answer_calls(const Line *line)
 {
     const ProtobufCServiceDescriptor *service = &tine__v1__store_service__descriptor;
-    for (unsigned i = 0; i < service->n_methods; i++) answer(line, service->methods[i].name, "");
+    for (unsigned i = 0; i < service->n_methods; i++)
+        answer(line, service->methods[i].name, "");
 }
 
 static void answer_kinds(const Line *line)
 {
-    for (size_t i = 0; MESSAGE_KIND_NAMES[i]; i++) answer(line, MESSAGE_KIND_NAMES[i], "");
+    for (size_t i = 0; MESSAGE_KIND_NAMES[i]; i++)
+        answer(line, MESSAGE_KIND_NAMES[i], "");
 }
 
 static void answer_roles(const Line *line)
 {
-    for (size_t i = 0; ROLE_NAMES[i]; i++) answer(line, ROLE_NAMES[i], "");
+    for (size_t i = 0; ROLE_NAMES[i]; i++)
+        answer(line, ROLE_NAMES[i], "");
 }
 
 // "list|set": one of them.

@@ -31,10 +31,14 @@ typedef struct Cost {
 } Cost;
 
 static const Column COLUMNS[] = {
-    {"OWN USD", COLUMN_RIGHT, 12, 0},    {"ROLLED UP", COLUMN_RIGHT, 12, 48},
-    {"INPUT", COLUMN_RIGHT, 8, 68},      {"OUTPUT", COLUMN_RIGHT, 8, 68},
-    {"CACHE READ", COLUMN_RIGHT, 11, 110}, {"CACHE WRITE", COLUMN_RIGHT, 12, 110},
-    {"OF", COLUMN_REST, 20, 0},          {NULL, COLUMN_LEFT, 0, 0},
+    {"OWN USD", COLUMN_RIGHT, 12, 0},
+    {"ROLLED UP", COLUMN_RIGHT, 12, 48},
+    {"INPUT", COLUMN_RIGHT, 8, 68},
+    {"OUTPUT", COLUMN_RIGHT, 8, 68},
+    {"CACHE READ", COLUMN_RIGHT, 11, 110},
+    {"CACHE WRITE", COLUMN_RIGHT, 12, 110},
+    {"OF", COLUMN_REST, 20, 0},
+    {NULL, COLUMN_LEFT, 0, 0},
 };
 
 static void totals_add(Totals *sum, const Totals *more)
@@ -305,10 +309,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     }
     if (!code) code = cli_connect(cli, &tine);
     if (code) return code;
-    Cost cost = {.cli = cli,
-                 .by = (CostBy)by,
-                 .own = TOTALS__INIT,
-                 .rolled_up = TOTALS__INIT};
+    Cost cost = {.cli = cli, .by = (CostBy)by, .own = TOTALS__INIT, .rolled_up = TOTALS__INIT};
     cli_page(cli);
     cost.table = cli->is_json ? NULL : table_open(cli, COLUMNS);
     if (is_of_calls) {
@@ -319,7 +320,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
         if (!code) print_rows(&cost);
     }
     table_closep(&cost.table);
-    for (size_t i = 0; i < cost.count; i++) free(cost.rows[i].key);
+    for (size_t i = 0; i < cost.count; i++)
+        free(cost.rows[i].key);
     free(cost.rows);
     return code;
 }

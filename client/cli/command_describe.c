@@ -78,9 +78,9 @@ static const char *package_of(const ProtoFile *file)
 static const char *field_type_name(const FieldType *field)
 {
     static const char *const NAMES[] = {
-        "",      "double", "float",   "int64", "uint64", "int32",    "fixed64",  "fixed32", "bool",
-        "string", "group",  "message", "bytes", "uint32", "enum",     "sfixed32", "sfixed64",
-        "sint32", "sint64",
+        "",        "double",   "float",    "int64",  "uint64",  "int32", "fixed64",
+        "fixed32", "bool",     "string",   "group",  "message", "bytes", "uint32",
+        "enum",    "sfixed32", "sfixed64", "sint32", "sint64",
     };
     if (field->type_name && *field->type_name) return short_name(field->type_name);
     size_t type = (size_t)field->type;
@@ -310,8 +310,8 @@ const Command command_describe = {
     .arguments = "[NAME]",
     .summary = "says which calls there are, and what a call, message or enum holds",
     .options = OPTIONS,
-    .examples = {"tine describe", "tine describe AppendMessage",
-                 "tine describe Part --server", "tine describe --limits"},
+    .examples = {"tine describe", "tine describe AppendMessage", "tine describe Part --server",
+                 "tine describe --limits"},
     .argument_count_max = 1,
     .run = run,
 };

@@ -13,8 +13,8 @@ enum { PAGE_FIRST = 50, PAGE_NEXT = 1000 };
 
 // A narrow terminal has an id and a name.
 static const Column COLUMNS[] = {
-    {"ID", COLUMN_LEFT, 26, 0},    {"AGE", COLUMN_RIGHT, 4, 42},   {"MSGS", COLUMN_RIGHT, 6, 50},
-    {"COST", COLUMN_RIGHT, 8, 60}, {"STATE", COLUMN_LEFT, 8, 90},  {"NAME", COLUMN_REST, 8, 0},
+    {"ID", COLUMN_LEFT, 26, 0},      {"AGE", COLUMN_RIGHT, 4, 42},  {"MSGS", COLUMN_RIGHT, 6, 50},
+    {"COST", COLUMN_RIGHT, 8, 60},   {"STATE", COLUMN_LEFT, 8, 90}, {"NAME", COLUMN_REST, 8, 0},
     {"PROJECT", COLUMN_REST, 8, 70}, {NULL, COLUMN_LEFT, 0, 0},
 };
 

@@ -71,7 +71,8 @@ static void print_command(const Command *command)
     print_details(command->details);
     print_options(command->options);
     printf(".PP\n.nf\n.RS\n");
-    for (size_t i = 0; command->examples[i]; i++) print_line(command->examples[i]);
+    for (size_t i = 0; command->examples[i]; i++)
+        print_line(command->examples[i]);
     printf(".RE\n.fi\n");
 }
 

@@ -100,7 +100,8 @@ static void print_methods(const StatsResponse *stats)
                stats->methods[i]->errors);
     }
     print_head("tine_rpc_duration_seconds", "histogram", "How long calls took.");
-    for (size_t i = 0; i < stats->n_methods; i++) print_durations(stats->methods[i]);
+    for (size_t i = 0; i < stats->n_methods; i++)
+        print_durations(stats->methods[i]);
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)

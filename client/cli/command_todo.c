@@ -100,7 +100,8 @@ static int set_from_input(Cli *cli, char *session_id)
     if (code) return code;
     char *lines[TODO_COUNT_MAX + 1], *next = text;
     size_t count = 0;
-    while (next && count <= TODO_COUNT_MAX) lines[count++] = strsep(&next, "\n");
+    while (next && count <= TODO_COUNT_MAX)
+        lines[count++] = strsep(&next, "\n");
     return set(cli, session_id, lines, count); // one over the limit is the server's to refuse
 }
 

@@ -98,8 +98,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     (void)arguments;
     Top top = {.cli = cli, .interval_ms = INTERVAL_MS};
     Tine *tine;
-    int code =
-        option_number(cli, "interval", INTERVAL_MS_MIN, INTERVAL_MS_MAX, &top.interval_ms);
+    int code = option_number(cli, "interval", INTERVAL_MS_MIN, INTERVAL_MS_MAX, &top.interval_ms);
     if (!code) code = option_number(cli, "count", 1, INT64_MAX, &top.count);
     if (!code) code = cli_connect(cli, &tine);
     if (code) return code;

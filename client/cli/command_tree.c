@@ -90,7 +90,8 @@ static void hang(Tree *tree)
 static Node *node_after(Node *node, const Node *top)
 {
     if (node->first_child) return node->first_child;
-    while (node != top && !node->next) node = node->parent;
+    while (node != top && !node->next)
+        node = node->parent;
     return node == top ? NULL : node->next;
 }
 
@@ -98,11 +99,13 @@ static Node *node_after(Node *node, const Node *top)
 static size_t print_lines(Node *node, const Node *top)
 {
     size_t depth = 0;
-    for (Node *above = node; above->parent != top; above = above->parent) depth++;
+    for (Node *above = node; above->parent != top; above = above->parent)
+        depth++;
     size_t shown = depth < INDENTS_MAX ? depth : INDENTS_MAX;
     for (size_t i = shown; i > 0; i--) {
         Node *above = node;
-        for (size_t up = 1; up < i; up++) above = above->parent;
+        for (size_t up = 1; up < i; up++)
+            above = above->parent;
         bool is_last = !above->next;
         fputs(i == 1 ? is_last ? "└─ " : "├─ " : is_last ? "   " : "│  ", stdout);
     }
@@ -140,7 +143,8 @@ static int print_tree(Tree *tree, Node *top)
 {
     Node *first = top->first_child;
     if (!tree->cli->is_json) {
-        for (Node *node = first; node; node = node_after(node, top)) print_node(tree, node, top);
+        for (Node *node = first; node; node = node_after(node, top))
+            print_node(tree, node, top);
         return EXIT_OK;
     }
     ListSessionsResponse all = LIST_SESSIONS_RESPONSE__INIT;
@@ -199,7 +203,7 @@ static int read_one_tree(Tree *tree, const char *session_id, ListSessionsRequest
     int code = read_root(tree, session_id, request->deleted == DELETED_FILTER_INCLUDE);
     for (size_t i = 0; !code && i < tree->count; i++) {
         request->parent_id = tree->nodes[i].session->id;
-        request->cursor = (char *)(uintptr_t)"";
+        request->cursor = (char *)(uintptr_t) "";
         code = sessions_each(tree->cli, request, on_session, tree);
     }
     return code;
@@ -224,7 +228,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
         cli_page(cli);
         code = draw(&tree);
     }
-    for (size_t i = 0; i < tree.count; i++) message_freep(&tree.nodes[i].session);
+    for (size_t i = 0; i < tree.count; i++)
+        message_freep(&tree.nodes[i].session);
     free(tree.nodes);
     return code;
 }

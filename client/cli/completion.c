@@ -51,14 +51,13 @@ static const char ZSH[] =
     "    compdef _tine tine\n"
     "fi\n";
 
-static const char FISH[] =
-    "# fish completion for tine\n"
-    "function __tine_answers\n"
-    "    set -l words (commandline -opc) (commandline -ct)\n"
-    "    command tine __complete -- $words[2..-1] 2>/dev/null\n"
-    "end\n"
-    "complete -c tine -f -k -a '(__tine_answers | string match -v :files)'\n"
-    "complete -c tine -F -n '__tine_answers | string match -q :files'\n";
+static const char FISH[] = "# fish completion for tine\n"
+                           "function __tine_answers\n"
+                           "    set -l words (commandline -opc) (commandline -ct)\n"
+                           "    command tine __complete -- $words[2..-1] 2>/dev/null\n"
+                           "end\n"
+                           "complete -c tine -f -k -a '(__tine_answers | string match -v :files)'\n"
+                           "complete -c tine -F -n '__tine_answers | string match -q :files'\n";
 
 static const struct {
     const char *shell, *script;

@@ -23,7 +23,8 @@ static int read_token(const Cli *cli, char *out)
     }
     size_t size = fread(out, 1, CLI_TOKEN_BYTES_MAX - 1, file);
     fclose(file);
-    while (size > 0 && isspace((unsigned char)out[size - 1])) size--;
+    while (size > 0 && isspace((unsigned char)out[size - 1]))
+        size--;
     out[size] = '\0';
     return EXIT_OK;
 }

@@ -14,9 +14,11 @@ static void write_fenced(FILE *out, const char *language, const char *text)
         run = *at == '`' ? run + 1 : 0;
         if (run > longest) longest = run;
     }
-    for (size_t i = 0; i <= longest; i++) putc('`', out);
+    for (size_t i = 0; i <= longest; i++)
+        putc('`', out);
     fprintf(out, "%s\n%s%s", language, text, size > 0 && text[size - 1] == '\n' ? "" : "\n");
-    for (size_t i = 0; i <= longest; i++) putc('`', out);
+    for (size_t i = 0; i <= longest; i++)
+        putc('`', out);
     fputs("\n\n", out);
 }
 
@@ -107,7 +109,8 @@ static void write_message(FILE *out, const Message *message)
     fprintf(out, "## %s\n\n", message_role_name(message));
     fprintf(out, "*%s*\n\n", format_time(message->created_at).text);
     write_text(out, message->text);
-    for (size_t i = 0; i < message->n_parts; i++) write_part(out, message->parts[i]);
+    for (size_t i = 0; i < message->n_parts; i++)
+        write_part(out, message->parts[i]);
     if (message->error) {
         fprintf(out, "*failed: %s %s*\n\n", message->error->code, message->error->message);
     }
@@ -148,7 +151,8 @@ int export_session_markdown(Cli *cli, FILE *out, const char *id)
         }
         message_freep(&reply);
         reply = next;
-        for (size_t i = 0; i < reply->n_messages; i++) write_message(out, reply->messages[i]);
+        for (size_t i = 0; i < reply->n_messages; i++)
+            write_message(out, reply->messages[i]);
         request.cursor = reply->next_cursor;
     } while (*request.cursor && !ferror(out));
     return EXIT_OK;

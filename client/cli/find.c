@@ -166,7 +166,8 @@ static int search_history(Cli *cli, const char *session_id, MessageSearch *searc
 {
     MessagesForSessionRequest request = MESSAGES_FOR_SESSION_REQUEST__INIT;
     MessageKind kinds[MESSAGE_KIND_CUSTOM];
-    for (size_t i = 0; i < MESSAGE_KIND_CUSTOM; i++) kinds[i] = (MessageKind)(i + 1);
+    for (size_t i = 0; i < MESSAGE_KIND_CUSTOM; i++)
+        kinds[i] = (MessageKind)(i + 1);
     request.session_id = (char *)(uintptr_t)session_id;
     request.newest_first = true;
     request.kinds = kinds;
@@ -198,8 +199,10 @@ int cli_find_message(Cli *cli, const char *session_id, const char *text, Message
         }
         search.prefix = prefix;
     } else if (!read_before(text, "@head", &search.before)) {
-        return cli_usage(cli, "'%s' names no message: an id, or @head~1 for the one before the "
-                         "last", text);
+        return cli_usage(cli,
+                         "'%s' names no message: an id, or @head~1 for the one before the "
+                         "last",
+                         text);
     }
     Progress *progress = progress_begin("looking for the message", NULL, 0);
     int code = search_history(cli, session_id, &search);

@@ -37,7 +37,8 @@ Shown format_age(int64_t ms, int64_t now_ms)
     int64_t seconds = (now_ms - ms) / 1000;
     if (seconds < 0) seconds = 0; // clocks differ
     size_t unit = 0;
-    while (seconds < UNITS[unit].seconds) unit++;
+    while (seconds < UNITS[unit].seconds)
+        unit++;
     int64_t size = UNITS[unit].seconds > 0 ? UNITS[unit].seconds : 1;
     snprintf(shown.text, sizeof(shown.text), "%lld%s", (long long)(seconds / size),
              UNITS[unit].name);
@@ -95,7 +96,8 @@ Shown format_bytes(uint64_t bytes)
     Shown shown;
     double size = (double)bytes;
     size_t unit = 0;
-    for (; size >= 1024; unit++) size /= 1024;
+    for (; size >= 1024; unit++)
+        size /= 1024;
     snprintf(shown.text, sizeof(shown.text), unit ? "%.1f %s" : "%.0f %s", size, UNITS[unit]);
     return shown;
 }

@@ -10,7 +10,7 @@ typedef struct Shown {
     char text[48];
 } Shown;
 
-Shown format_time(int64_t ms); // "2026-11-18T15:11:24.039Z"; "" for 0
+Shown format_time(int64_t ms);                // "2026-11-18T15:11:24.039Z"; "" for 0
 Shown format_age(int64_t ms, int64_t now_ms); // "3m", at most 4 characters; "" for 0
 Shown format_usd(int64_t nano_usd);           // "0.0123": exact
 Shown format_money(int64_t nano_usd);         // "$0.01": to look at

@@ -31,7 +31,8 @@ static void print_command(const Cli *cli, const Command *command)
         print_options(command->options);
     }
     print_title(cli, "Examples");
-    for (size_t i = 0; command->examples[i]; i++) printf("    %s\n", command->examples[i]);
+    for (size_t i = 0; command->examples[i]; i++)
+        printf("    %s\n", command->examples[i]);
     printf("\n`tine help` says which options all commands have.\n");
 }
 

@@ -19,12 +19,12 @@ typedef struct Import {
     IdMap ids;
 
     // The session that the lines are about.
-    Session *session;     // as the file has it; owned; NULL: none yet
-    char id[ID_BYTES];    // in the store
-    char last[ID_BYTES];  // its last entry in the store
+    Session *session;         // as the file has it; owned; NULL: none yet
+    char id[ID_BYTES];        // in the store
+    char last[ID_BYTES];      // its last entry in the store
     char file_last[ID_BYTES]; // and in the file
-    bool is_own;          // the store's own: nothing is done
-    bool is_new;          // made now
+    bool is_own;              // the store's own: nothing is done
+    bool is_new;              // made now
 
     // What was done.
     atomic_uint_fast64_t sessions_new, sessions_known, entries_new, entries_known;

@@ -78,8 +78,7 @@ static int choose_fork_point(Import *import, const Session *session, CreateSessi
             return import_fail(import, "the file has no entry %s, where the session was forked",
                                session->fork_message_id);
         }
-        request->fork_point_case =
-            TINE__V1__CREATE_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
+        request->fork_point_case = TINE__V1__CREATE_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
         request->through_message_id = point;
         return EXIT_OK;
     }
@@ -103,8 +102,8 @@ static void fill_new(const Import *import, const Session *session, NewSession *n
     new->created_at = session->created_at;
     new->slug = session->slug;
     new->title = session->title;
-    new->project_dir = import->project_dir ? (char *)(uintptr_t)import->project_dir
-                                           : session->project_dir;
+    new->project_dir =
+        import->project_dir ? (char *)(uintptr_t)import->project_dir : session->project_dir;
     new->model = session->model;
     new->parent_tool_use_id = session->parent_tool_use_id;
     new->user_name = session->user_name;
@@ -182,8 +181,9 @@ static int end_head(Import *import)
     RewindSessionRequest request = REWIND_SESSION_REQUEST__INIT;
     CLEANUP(message_freep) RewindSessionResponse *reply = NULL;
     if (strcmp(import->session->head_id, import->file_last) == 0) return EXIT_OK;
-    if (!*import->file_last && strcmp(import->session->head_id,
-                                      import->session->fork_message_id) == 0) return EXIT_OK;
+    if (!*import->file_last &&
+        strcmp(import->session->head_id, import->session->fork_message_id) == 0)
+        return EXIT_OK;
     import_mapped(import, import->session->head_id, head);
     if (*import->session->head_id && !*head) {
         return import_fail(import, "the file has no entry %s, the session's head",

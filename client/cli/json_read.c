@@ -112,7 +112,8 @@ static Error fail_unknown(JsonScan *scan, size_t at, const ProtobufCMessageDescr
                           const char *name)
 {
     Nearest nearest = nearest_begin(name);
-    for (unsigned i = 0; i < type->n_fields; i++) nearest_consider(&nearest, type->fields[i].name);
+    for (unsigned i = 0; i < type->n_fields; i++)
+        nearest_consider(&nearest, type->fields[i].name);
     if (nearest.name) {
         return scan_fail(scan, at, "%s has no field \"%.60s\"; did you mean \"%s\"?",
                          type->short_name, name, nearest.name);
@@ -139,8 +140,7 @@ static Error read_name(JsonScan *scan, const ProtobufCMessageDescriptor *type,
 
 static const char *name_of_case(const ProtobufCMessageDescriptor *type, uint32_t number)
 {
-    const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field(type, number);
+    const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(type, number);
     return field ? field->name : "another";
 }
 
@@ -300,7 +300,8 @@ static Error find_enum(JsonScan *scan, const ProtobufCEnumDescriptor *type, size
         return ERROR_NONE;
     }
     Nearest nearest = nearest_begin(name);
-    for (unsigned i = 0; i < type->n_values; i++) nearest_consider(&nearest, type->values[i].name);
+    for (unsigned i = 0; i < type->n_values; i++)
+        nearest_consider(&nearest, type->values[i].name);
     return scan_fail(scan, at, "%s has no value \"%.60s\"%s%s%s", type->short_name, name,
                      nearest.name ? "; did you mean \"" : "", nearest.name ? nearest.name : "",
                      nearest.name ? "\"?" : "");

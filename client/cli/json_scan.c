@@ -271,7 +271,8 @@ Error scan_number(JsonScan *scan, Slice *out)
     char first = scan_peek(scan);
     if (first != '-' && (first < '0' || first > '9')) return scan_fail_expected(scan, "a number");
     size_t start = scan->at;
-    while (scan->at < scan->text.size && is_number_byte(scan->text.bytes[scan->at])) scan->at++;
+    while (scan->at < scan->text.size && is_number_byte(scan->text.bytes[scan->at]))
+        scan->at++;
     *out = slice(scan->text.bytes + start, scan->at - start);
     return ERROR_NONE;
 }

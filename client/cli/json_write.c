@@ -29,7 +29,8 @@ static void write_break(const JsonOut *out)
 {
     if (out->layout != JSON_PRETTY) return;
     putc('\n', out->file);
-    for (unsigned i = 0; i < out->depth; i++) fputs("  ", out->file);
+    for (unsigned i = 0; i < out->depth; i++)
+        fputs("  ", out->file);
 }
 
 static const void *field_value(const ProtobufCMessage *message,
@@ -243,7 +244,8 @@ void json_write_bytes(FILE *file, Slice bytes)
     for (size_t i = 0; i < bytes.size; i += 3) {
         size_t size = bytes.size - i < 3 ? bytes.size - i : 3;
         uint32_t group = 0;
-        for (size_t j = 0; j < 3; j++) group = group << 8 | (j < size ? bytes.bytes[i + j] : 0);
+        for (size_t j = 0; j < 3; j++)
+            group = group << 8 | (j < size ? bytes.bytes[i + j] : 0);
         for (size_t j = 0; j < 4; j++) {
             putc(j <= size ? DIGITS[group >> (18 - 6 * j) & 63] : '=', file);
         }

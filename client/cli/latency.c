@@ -5,7 +5,8 @@
 uint64_t latency_below_us(const uint64_t *buckets, size_t bucket_count, double share)
 {
     uint64_t total = 0, seen = 0;
-    for (size_t i = 0; i < bucket_count; i++) total += buckets[i];
+    for (size_t i = 0; i < bucket_count; i++)
+        total += buckets[i];
     if (total == 0) return 0;
     for (size_t i = 0; i < bucket_count; i++) {
         seen += buckets[i];

@@ -54,8 +54,10 @@ static int no_such_option(const Cli *cli, const char *argument)
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument + 1, "="), argument + 1);
     Nearest nearest = nearest_begin(name[0] == '-' ? name + 1 : name);
     const Option *own = cli->command ? cli->command->options : NULL;
-    for (; own && own->name; own++) nearest_consider(&nearest, own->name);
-    for (own = GLOBAL_OPTIONS; own->name; own++) nearest_consider(&nearest, own->name);
+    for (; own && own->name; own++)
+        nearest_consider(&nearest, own->name);
+    for (own = GLOBAL_OPTIONS; own->name; own++)
+        nearest_consider(&nearest, own->name);
     if (nearest.name && name[0] == '-') {
         return cli_usage(cli, "there is no option '-%s'; did you mean --%s?", name, nearest.name);
     }

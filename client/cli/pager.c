@@ -22,7 +22,8 @@ static void wait_for_it(void)
     pager = 0;
     if (child == 0) return;
     close(STDOUT_FILENO);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        continue;
 }
 
 static void on_signal(int signal_number)

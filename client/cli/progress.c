@@ -83,8 +83,7 @@ Progress *progress_begin(const char *what, const char *path, uint64_t bytes_tota
 Progress *progress_begin_counted(const char *what, const atomic_uint_fast64_t *bytes_done,
                                  uint64_t bytes_total)
 {
-    return begin(
-        (Progress){.what = what, .bytes_done = bytes_done, .bytes_total = bytes_total});
+    return begin((Progress){.what = what, .bytes_done = bytes_done, .bytes_total = bytes_total});
 }
 
 void progress_end(Progress *progress)

@@ -47,7 +47,8 @@ bool screen_open(void)
     if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &screen.before) != 0) return false;
     sigset_t wanted;
     sigemptyset(&wanted);
-    for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(*SIGNALS); i++) sigaddset(&wanted, SIGNALS[i]);
+    for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(*SIGNALS); i++)
+        sigaddset(&wanted, SIGNALS[i]);
     sigprocmask(SIG_BLOCK, &wanted, &screen.signals_before);
     screen.signals = signalfd(-1, &wanted, SFD_CLOEXEC);
     screen.is_open = screen.signals >= 0;

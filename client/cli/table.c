@@ -12,9 +12,9 @@ enum { GAP = 2 }; // columns between two cells
 
 struct Table {
     const Cli *cli;
-    const Column *columns; // borrowed
-    size_t column_count, next; // `next`: the column of the next cell
-    size_t rest_width;         // of the COLUMN_REST, shared by all of them
+    const Column *columns;        // borrowed
+    size_t column_count, next;    // `next`: the column of the next cell
+    size_t rest_width;            // of the COLUMN_REST, shared by all of them
     struct libscols_table *lines; // owned; NULL in a pipe
     struct libscols_line *line;   // the row that is being filled
 };
@@ -62,8 +62,8 @@ static struct libscols_table *lines_new(const Table *table)
         int flags = SCOLS_FL_STRICTWIDTH;
         if (wanted->kind == COLUMN_RIGHT) flags |= SCOLS_FL_RIGHT;
         if (is_left_out(table, i)) flags |= SCOLS_FL_HIDDEN;
-        struct libscols_column *column = scols_table_new_column(
-            lines, wanted->name, (double)width_of(table, i), flags);
+        struct libscols_column *column =
+            scols_table_new_column(lines, wanted->name, (double)width_of(table, i), flags);
         if (column && table->cli->has_colour) {
             scols_cell_set_color(scols_column_get_header(column), "bold");
         }
@@ -77,7 +77,8 @@ Table *table_open(const Cli *cli, const Column *columns)
     if (!table) return NULL;
     table->cli = cli;
     table->columns = columns;
-    while (columns[table->column_count].name) table->column_count++;
+    while (columns[table->column_count].name)
+        table->column_count++;
     if (!cli->is_terminal) return table;
     find_widths(table);
     scols_init_debug(0);

@@ -98,8 +98,7 @@ static MethodRate rate_of(const MethodStats *now, const MethodStats *before)
         rate.errors -= before->errors;
     }
     for (size_t i = 0; i < now->n_latency_buckets && i < BUCKETS_MAX; i++) {
-        uint64_t earlier =
-            before && i < before->n_latency_buckets ? before->latency_buckets[i] : 0;
+        uint64_t earlier = before && i < before->n_latency_buckets ? before->latency_buckets[i] : 0;
         uint64_t count = now->latency_buckets[i];
         rate.latency[i] = count > earlier ? count - earlier : 0;
     }
@@ -110,7 +109,8 @@ static MethodRate rate_of(const MethodStats *now, const MethodStats *before)
 static int64_t quantile(const MethodRate *rate, double part)
 {
     uint64_t all = 0, seen = 0;
-    for (size_t i = 0; i < BUCKETS_MAX; i++) all += rate->latency[i];
+    for (size_t i = 0; i < BUCKETS_MAX; i++)
+        all += rate->latency[i];
     for (size_t i = 0; all > 0 && i < BUCKETS_MAX - 1; i++) {
         seen += rate->latency[i];
         if ((double)seen >= part * (double)all) return INT64_C(1) << i;
@@ -196,8 +196,8 @@ void top_draw(const Cli *cli, TopFrame *frame, const TopSample *before, const To
     MethodRate all = {0};
     size_t count = 0;
     int64_t up_ms = cli_now_ms() - now->stats->started_at;
-    double seconds = before->stats ? (double)(now->taken_ns - before->taken_ns) / 1e9
-                                   : (double)up_ms / 1e3;
+    double seconds =
+        before->stats ? (double)(now->taken_ns - before->taken_ns) / 1e9 : (double)up_ms / 1e3;
     for (size_t i = 0; i < now->stats->n_methods && count < METHODS_MAX; i++) {
         const MethodStats *method = now->stats->methods[i];
         MethodRate *rate = &rates[count++];
@@ -205,7 +205,8 @@ void top_draw(const Cli *cli, TopFrame *frame, const TopSample *before, const To
         all.calls += rate->calls;
         all.errors += rate->errors;
         if (strstr(method->name, "ListEvents")) continue; // its callers wait because they want to
-        for (size_t j = 0; j < BUCKETS_MAX; j++) all.latency[j] += rate->latency[j];
+        for (size_t j = 0; j < BUCKETS_MAX; j++)
+            all.latency[j] += rate->latency[j];
     }
     qsort(rates, count, sizeof(MethodRate), by_calls);
     line(frame, true, "tined at %s, up %s", cli->url,

@@ -160,8 +160,10 @@ Error path_check_private(const char *path, ErrorDetail *detail)
                    (found.st_uid == geteuid() || found.st_uid == 0);
     bool is_shared = (found.st_mode & (S_IWGRP | S_IWOTH)) && !(found.st_mode & S_ISVTX);
     if (is_ours && !is_shared) return ERROR_NONE;
-    return error_say(detail, ERROR_IO, "%s belongs to others, or others can write to it; choose "
-                     "another with --socket", path);
+    return error_say(detail, ERROR_IO,
+                     "%s belongs to others, or others can write to it; choose "
+                     "another with --socket",
+                     path);
 }
 
 static bool is_in_memory(const char *path)

@@ -22,7 +22,7 @@
 
 #include "base/error.h"
 
-typedef struct Spin {         // begins as zeros
+typedef struct Spin {           // begins as zeros
     int64_t begun_ns, until_ns; // of this wait
     int64_t seen_ns;            // when it was looked last
     int64_t rest_ns, rest_until_ns;

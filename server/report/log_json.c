@@ -18,7 +18,8 @@ static bool is_boundary(Slice rest)
     if (rest.size == 0) return true;
     if (rest.bytes[0] != ' ') return false;
     size_t i = 1;
-    while (i < rest.size && is_key_byte(rest.bytes[i])) i++;
+    while (i < rest.size && is_key_byte(rest.bytes[i]))
+        i++;
     return i > 1 && i < rest.size && rest.bytes[i] == '=';
 }
 
@@ -56,7 +57,8 @@ size_t log_json(Slice line, char *out)
     out[size++] = '{';
     while (line.size > 0) {
         size_t key_size = 0;
-        while (key_size < line.size && is_key_byte(line.bytes[key_size])) key_size++;
+        while (key_size < line.size && is_key_byte(line.bytes[key_size]))
+            key_size++;
         if (key_size == 0 || key_size == line.size || line.bytes[key_size] != '=') break;
         if (size > 1) out[size++] = ',';
         out[size++] = '"';

@@ -120,7 +120,8 @@ void event_queue_close(EventQueue *queue)
     EventHub *hub = queue->hub;
     pthread_mutex_lock(&hub->mutex);
     EventQueue **link = &hub->queues;
-    while (*link != queue) link = &(*link)->next;
+    while (*link != queue)
+        link = &(*link)->next;
     *link = queue->next;
     pthread_mutex_unlock(&hub->mutex);
     pthread_cond_destroy(&queue->wakes);
@@ -151,9 +152,8 @@ bool event_queue_take(EventQueue *queue, int64_t until_ns, EventBatch *batch)
     int failed = 0;
     pthread_mutex_lock(&hub->mutex);
     while (queue_is_empty(queue) && !queue->is_woken && !failed) {
-        failed = until_ns == INT64_MAX
-                     ? pthread_cond_wait(&queue->wakes, &hub->mutex)
-                     : pthread_cond_timedwait(&queue->wakes, &hub->mutex, &until);
+        failed = until_ns == INT64_MAX ? pthread_cond_wait(&queue->wakes, &hub->mutex)
+                                       : pthread_cond_timedwait(&queue->wakes, &hub->mutex, &until);
     }
     Buffer emptied = batch->bytes;
     emptied.start = emptied.end = 0;

@@ -103,8 +103,8 @@ static Error next_session(CostScan *scan)
         Key key = key_of_id(after);
         return next_id(scan->txn, TABLE_CALLS, &key, 0, &scan->has_session, &scan->place.session);
     }
-    Key key = key_session_index(LISTING_PROJECT_DIR, hash_bytes(slice_of(query->project_dir)),
-                                after);
+    Key key =
+        key_session_index(LISTING_PROJECT_DIR, hash_bytes(slice_of(query->project_dir)), after);
     return next_id(scan->txn, TABLE_SESSION_INDEX, &key, 1 + HASH_BYTES, &scan->has_session,
                    &scan->place.session);
 }
@@ -323,8 +323,7 @@ static Error sum_sessions(CostScan *scan, KvCursor *cursor)
     return error;
 }
 
-Error cost_summarize(Txn *txn, const CostQuery *query, CostPlace *place,
-                     SummarizeCostResponse *out)
+Error cost_summarize(Txn *txn, const CostQuery *query, CostPlace *place, SummarizeCostResponse *out)
 {
     CostScan scan = {.txn = txn, .query = query, .place = *place};
     scan.slots = arena_array(txn->arena, uint16_t, GROUP_SLOTS);

@@ -240,8 +240,8 @@ static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const
     Error error = require_room(txn, open, open->head.bytes + draft->size);
     if (error) return error;
     size_t index = open->part_count;
-    error = message_extend(txn, open->session, open->id, &open->head,
-                           slice(draft->bytes, draft->size));
+    error =
+        message_extend(txn, open->session, open->id, &open->head, slice(draft->bytes, draft->size));
     if (!error) error = message_part_put(txn, open->session, open->id, index, draft->part);
     if (!error && !slot->is_taken) error = slot_put(txn, open->session, open->id, slot, index);
     if (error) return error;
@@ -406,8 +406,7 @@ static size_t put_error(uint8_t *out, const ErrorInfo *said)
 // The fields that end a message, as they go behind its bytes.
 static Error seal_fields(Txn *txn, const MessageSeal *seal, Slice *out)
 {
-    size_t error_bytes =
-        seal->error ? strlen(seal->error->code) + strlen(seal->error->message) : 0;
+    size_t error_bytes = seal->error ? strlen(seal->error->code) + strlen(seal->error->message) : 0;
     uint8_t *bytes = arena_alloc(txn->arena, SEAL_BYTES_MAX + error_bytes);
     if (!bytes) return arena_error(txn->arena);
     int64_t completed_at = seal->completed_at ? seal->completed_at : txn->now_ms;

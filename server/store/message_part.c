@@ -7,11 +7,8 @@
 #include "base/limits.h"
 
 static const uint8_t INDEXED_KINDS[] = {
-    PART_KIND_OPEN,
-    PART__KIND_TOOL_USE,
-    PART__KIND_TOOL_RESULT,
-    PART__KIND_FILE,
-    PART__KIND_EXTENSION,
+    PART_KIND_OPEN,  PART__KIND_TOOL_USE,  PART__KIND_TOOL_RESULT,
+    PART__KIND_FILE, PART__KIND_EXTENSION,
 };
 
 static size_t put_string(uint8_t *out, const char *text)

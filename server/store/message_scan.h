@@ -9,7 +9,7 @@ typedef struct MessageRow {
     Ulid session;
     Ulid id;
     MessageHead head;
-    Slice first; // the message's bytes in the first chunk; borrowed until the scan moves
+    Slice first;        // the message's bytes in the first chunk; borrowed until the scan moves
     size_t reply_bytes; // of the message as it reads: with what message_call_patch adds
 } MessageRow;
 
@@ -19,7 +19,7 @@ typedef struct MessageScan {
     Segment segment;
     bool is_newest_first;
     bool is_started;
-    MessageRow row; // where the scan stands
+    MessageRow row;                              // where the scan stands
     uint8_t patch[MESSAGE_CALL_PATCH_BYTES_MAX]; // of that row
 } MessageScan;
 

@@ -180,8 +180,8 @@ static size_t found_head(Ulid message, size_t index, uint8_t out[FOUND_PART_HEAD
 {
     char id[ULID_TEXT_BYTES + 1];
     ulid_format(message, id);
-    size_t size = wire_put_bytes_field(out, FOUND_PART_FIELD_NUMBER_MESSAGE_ID,
-                                       slice(id, ULID_TEXT_BYTES));
+    size_t size =
+        wire_put_bytes_field(out, FOUND_PART_FIELD_NUMBER_MESSAGE_ID, slice(id, ULID_TEXT_BYTES));
     return size + wire_put_varint_field(out + size, FOUND_PART_FIELD_NUMBER_INDEX, index);
 }
 
@@ -195,8 +195,8 @@ static Error append_found(PartList *list, const PartPosition *place, bool is_fir
     uint8_t head[FOUND_PART_HEAD_BYTES_MAX];
     size_t head_size = found_head(place->message, place->index, head);
     size_t size = head_size + wire_bytes_field_size(FOUND_PART_FIELD_NUMBER_PART, part.size);
-    *out_fits = is_first || buffer_size(out) + wire_bytes_field_size(field, size) <=
-                                list->query->page_bytes;
+    *out_fits = is_first ||
+                buffer_size(out) + wire_bytes_field_size(field, size) <= list->query->page_bytes;
     if (!*out_fits) return ERROR_NONE;
     error = wire_append_header(out, field, size);
     if (!error) error = buffer_append(out, slice(head, head_size));

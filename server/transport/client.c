@@ -65,7 +65,8 @@ void clients_close(Clients *clients)
 static Client *find(Clients *clients, uint32_t pipe_id)
 {
     Client *client = clients->buckets[pipe_id % BUCKETS];
-    while (client && (client->pipe_id != pipe_id || !client->is_connected)) client = client->next;
+    while (client && (client->pipe_id != pipe_id || !client->is_connected))
+        client = client->next;
     return client;
 }
 
@@ -95,7 +96,8 @@ static void release(Clients *clients, Client *client)
 {
     if (client->is_connected || client->running + client->refused + client->unsent > 0) return;
     Client **link = &clients->buckets[client->pipe_id % BUCKETS];
-    while (*link != client) link = &(*link)->next;
+    while (*link != client)
+        link = &(*link)->next;
     *link = client->next;
     free(client);
 }

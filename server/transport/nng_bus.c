@@ -68,8 +68,9 @@ Error bus_start(const BusOptions *options, ErrorDetail *detail, Bus **out)
     bus->engine = options->engine;
     bus->heartbeat_ns =
         (options->heartbeat_ms ? options->heartbeat_ms : HEARTBEAT_MS) * INT64_C(1000000);
-    Error error = clients_open(
-        options->subscribers_max ? options->subscribers_max : SUBSCRIBERS_MAX, &bus->subscribers);
+    Error error =
+        clients_open(options->subscribers_max ? options->subscribers_max : SUBSCRIBERS_MAX,
+                     &bus->subscribers);
     if (!error) error = event_queue_open(engine_events(bus->engine), 0, &bus->queue);
     if (!error) event_queue_turn(bus->queue, false);
     if (!error) error = listen_on(bus, path, detail);

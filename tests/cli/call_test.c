@@ -14,8 +14,9 @@ TEST(call_takes_json_from_an_argument_a_file_and_standard_input)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
     shell_tined_start(shell);
-    shell_ok(shell, "tine call CreateSession %s | jq -e '.session.kind == \"SESSION_KIND_PRIMARY\" "
-                    "and .session.entry_count == 0'",
+    shell_ok(shell,
+             "tine call CreateSession %s | jq -e '.session.kind == \"SESSION_KIND_PRIMARY\" "
+             "and .session.entry_count == 0'",
              CREATE);
     shell_ok(shell, "echo '{\"slug\": \"one\"}' > file && tine call ResolveSession @file > 1 && "
                     "tine call ResolveSession - < file > 2 && cmp 1 2 && "
@@ -63,9 +64,10 @@ TEST(a_write_called_twice_with_one_operation_id_runs_once)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
     shell_tined_start(shell);
-    shell_ok(shell, "tine call CreateSession --operation-id x %s | jq .session.id > 1 && "
-                    "tine call CreateSession --operation-id x %s | jq .session.id | cmp - 1 && "
-                    "tine call ListSessions | jq -e '.sessions | length == 1'",
+    shell_ok(shell,
+             "tine call CreateSession --operation-id x %s | jq .session.id > 1 && "
+             "tine call CreateSession --operation-id x %s | jq .session.id | cmp - 1 && "
+             "tine call ListSessions | jq -e '.sessions | length == 1'",
              CREATE, CREATE);
 }
 

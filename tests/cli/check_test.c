@@ -151,13 +151,13 @@ static const struct {
     const char *kind;
     Plant plant;
 } DAMAGES[] = {
-    {"session_counts", plant_counts},     {"message_sequence", plant_lost_message},
-    {"message_owner", plant_owner},       {"children", plant_child},
-    {"session_index", plant_index},       {"by_active", plant_active},
-    {"marker", plant_marker},             {"part", plant_part},
-    {"reader", plant_reader},             {"message_external", plant_external},
-    {"event_chain", plant_event},         {"unreadable", plant_unreadable},
-    {"orphan", plant_orphan},             {"session_rows", plant_rows},
+    {"session_counts", plant_counts}, {"message_sequence", plant_lost_message},
+    {"message_owner", plant_owner},   {"children", plant_child},
+    {"session_index", plant_index},   {"by_active", plant_active},
+    {"marker", plant_marker},         {"part", plant_part},
+    {"reader", plant_reader},         {"message_external", plant_external},
+    {"event_chain", plant_event},     {"unreadable", plant_unreadable},
+    {"orphan", plant_orphan},         {"session_rows", plant_rows},
 };
 
 static void plant(const char *name, Plant damage)
@@ -191,8 +191,10 @@ TEST(each_kind_of_damage_is_found_and_named)
         shell_fails(shell, 1, "tine check %s", kind);
         shell_shows(shell, line);
         shell_fails(shell, 1, "tine check --json %s > json", kind);
-        shell_ok(shell, "jq -e '.damage_count > 0 and .counts.%s > 0 and "
-                        "(.damage | map(.kind) | contains([\"%s\"]))' json", kind, kind);
+        shell_ok(shell,
+                 "jq -e '.damage_count > 0 and .counts.%s > 0 and "
+                 "(.damage | map(.kind) | contains([\"%s\"]))' json",
+                 kind, kind);
     }
 }
 

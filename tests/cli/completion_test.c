@@ -52,11 +52,13 @@ TEST(sessions_and_messages_are_completed)
     CHECK(!strchr(shell->output, '\033'));
     shell_ok(shell, "tine __complete -- log %s | cut -f 1", prefix);
     CHECK(strncmp(shell->output, id, 26) == 0);
-    shell_ok(shell, "tine call AppendMessage '{\"session_id\": \"%s\", \"message\": {\"role\": "
-                    "\"user\", \"parts\": [{\"text\": {\"text\": \"hello\"}}]}}' | "
-                    "jq -r .receipt.id > message && "
-                    "tine __complete -- rewind plan $(head -c 10 message) > answers && "
-                    "grep -q \"^$(cat message)\tuser: hello\" answers", id);
+    shell_ok(shell,
+             "tine call AppendMessage '{\"session_id\": \"%s\", \"message\": {\"role\": "
+             "\"user\", \"parts\": [{\"text\": {\"text\": \"hello\"}}]}}' | "
+             "jq -r .receipt.id > message && "
+             "tine __complete -- rewind plan $(head -c 10 message) > answers && "
+             "grep -q \"^$(cat message)\tuser: hello\" answers",
+             id);
     shell_ok(shell, "tine __complete -- fork @l | cut -f 1");
     CHECK_STR(shell->output, "@last\n");
 }
@@ -91,8 +93,7 @@ TEST(bash_completes_with_the_script)
                     "for COMP_LINE in 'tine restore-b' 'tine log @la' 'tine log p' "
                     "'tine log plan --js' 'tine check '; do\n"
                     "COMP_POINT=${#COMP_LINE}; _tine; echo \"${COMPREPLY[*]}\"; done");
-    CHECK_STR(shell->output,
-              "restore-backup\n@last\nplan\n--json\ncompopt -o default\n\n");
+    CHECK_STR(shell->output, "restore-backup\n@last\nplan\n--json\ncompopt -o default\n\n");
     shell_ok(shell, "for shell in bash zsh fish; do tine completion $shell | grep -q __complete "
                     "|| exit 1; done");
     shell_fails(shell, 2, "tine completion tcsh");

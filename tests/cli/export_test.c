@@ -157,8 +157,9 @@ TEST(an_interrupted_import_goes_on)
     CHECK_EQ(sscanf(shell->output, "%d", &lines), 1);
     for (int i = 1; i < lines; i++) {
         // Cut within a line: what came before it is there, and the failure is said.
-        shell_fails(shell, 1, "{ head -n %d all.jsonl; echo '{\"entry\":{'; } | "
-                              "tine --url embedded:to import - > /dev/null",
+        shell_fails(shell, 1,
+                    "{ head -n %d all.jsonl; echo '{\"entry\":{'; } | "
+                    "tine --url embedded:to import - > /dev/null",
                     i);
         shell_says(shell, "line ");
     }
@@ -188,11 +189,13 @@ TEST(what_is_no_export_is_refused_with_its_line)
     shell_says(shell, "line 1, column 2: the first line must be {\"tine_export\":1}");
     shell_fails(shell, 1, "echo '{\"tine_export\":2}' | tine --url embedded:to import -");
     shell_says(shell, "an export of format 2");
-    shell_fails(shell, 1, "printf '{\"tine_export\":1}\\n\\n{\"entry\":{}}\\n' | "
-                          "tine --url embedded:to import -");
+    shell_fails(shell, 1,
+                "printf '{\"tine_export\":1}\\n\\n{\"entry\":{}}\\n' | "
+                "tine --url embedded:to import -");
     shell_says(shell, "line 3: this entry comes before any session");
-    shell_fails(shell, 1, "printf '{\"tine_export\":1}\\n{\"session\":{\"idd\":1}}\\n' | "
-                          "tine --url embedded:to import -");
+    shell_fails(shell, 1,
+                "printf '{\"tine_export\":1}\\n{\"session\":{\"idd\":1}}\\n' | "
+                "tine --url embedded:to import -");
     shell_says(shell, "line 2, column 13: session: Session has no field \"idd\"");
     shell_fails(shell, 1, "printf '' | tine --url embedded:to import -");
     shell_fails(shell, 1, "tine --url embedded:to import nowhere.jsonl");

@@ -9,9 +9,10 @@
 // One session made by an installed tine, which finds the tined beside it; that is stopped after.
 static void check_works(Shell *shell, const char *bin)
 {
-    shell_ok(shell, "%s/tine new --slug installed && %s/tine show installed && "
-                    "readlink /proc/$(cat data/tine/tine.lock)/exe; "
-                    "kill $(cat data/tine/tine.lock); flock data/tine/tine.lock true",
+    shell_ok(shell,
+             "%s/tine new --slug installed && %s/tine show installed && "
+             "readlink /proc/$(cat data/tine/tine.lock)/exe; "
+             "kill $(cat data/tine/tine.lock); flock data/tine/tine.lock true",
              bin, bin);
     char path[1100];
     snprintf(path, sizeof(path), "%s/tined\n", bin);
@@ -20,10 +21,11 @@ static void check_works(Shell *shell, const char *bin)
 
 static void check_files(Shell *shell, const char *root)
 {
-    shell_ok(shell, "cd %s && ls bin/tine bin/tined share/bash-completion/completions/tine "
-                    "share/zsh/site-functions/_tine share/fish/vendor_completions.d/tine.fish "
-                    "share/man/man1/tine.1.gz share/man/man8/tined.8.gz "
-                    "lib/systemd/user/tined.service share/doc/tine/copyright",
+    shell_ok(shell,
+             "cd %s && ls bin/tine bin/tined share/bash-completion/completions/tine "
+             "share/zsh/site-functions/_tine share/fish/vendor_completions.d/tine.fish "
+             "share/man/man1/tine.1.gz share/man/man8/tined.8.gz "
+             "lib/systemd/user/tined.service share/doc/tine/copyright",
              root);
     shell_ok(shell, "cd %s && find . -type f -perm /022", root);
     CHECK_STR(shell->output, "");

@@ -59,8 +59,7 @@ static void fill_value(Random *random, const ProtobufCFieldDescriptor *field, vo
     case PROTOBUF_C_TYPE_ENUM: {
         const ProtobufCEnumDescriptor *type = field->descriptor;
         bool is_known = random_below(random, 4) > 0;
-        *(int *)slot =
-            is_known ? type->values[random_below(random, type->n_values)].value : 12345;
+        *(int *)slot = is_known ? type->values[random_below(random, type->n_values)].value : 12345;
         break;
     }
     case PROTOBUF_C_TYPE_BOOL: *(protobuf_c_boolean *)slot = (int)random_below(random, 2); break;

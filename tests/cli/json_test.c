@@ -98,7 +98,8 @@ TEST(numbers_are_written_and_what_is_not_set_is_left_out)
 TEST(text_cannot_take_over_a_terminal)
 {
     Text text = TEXT__INIT;
-    text.text = "\x1b[2J\xc2\x9b" "31m\xe2\x80\xae\xe2\x81\xa6\x7f\xff\xed\xa0\x80.";
+    text.text = "\x1b[2J\xc2\x9b"
+                "31m\xe2\x80\xae\xe2\x81\xa6\x7f\xff\xed\xa0\x80.";
     text.ignored = true;
     CHECK_STR(json_of(&text.base, JSON_LINE),
               "{\"text\":\"\\u001b[2J\\u009b31m\\u202e\\u2066\\u007f\xef\xbf\xbd\xef\xbf\xbd"
@@ -200,8 +201,7 @@ TEST(numbers_have_their_type_s_range)
                 "line 1, column 11: limit: expected a whole number, not 1.5");
     check_fails("{\"limit\": 01}", list,
                 "line 1, column 11: limit: expected a whole number, not 01");
-    check_fails("{\"limit\": \"x\"}", list,
-                "line 1, column 12: limit: expected a number, not 'x'");
+    check_fails("{\"limit\": \"x\"}", list, "line 1, column 12: limit: expected a number, not 'x'");
     check_fails("{\"active_since\": 9223372036854775808}", &list_sessions_request__descriptor,
                 "line 1, column 18: active_since: 9223372036854775808 is not between "
                 "-9223372036854775808 and 9223372036854775807");
@@ -215,7 +215,8 @@ TEST(a_text_that_would_take_too_much_memory_is_refused)
     size_t size = sizeof(BEGIN) + (sizeof(ELEMENT) - 1) * COUNT + sizeof(END);
     char *text = malloc(size), *at = text;
     at = stpcpy(at, BEGIN);
-    for (size_t i = 0; i < COUNT; i++) at = stpcpy(at, ELEMENT);
+    for (size_t i = 0; i < COUNT; i++)
+        at = stpcpy(at, ELEMENT);
     stpcpy(at, END);
     ErrorDetail detail;
     ProtobufCMessage *message;

@@ -187,9 +187,10 @@ TEST(every_way_to_a_store_works)
     CHECK_STR(shell->output, "plan\n");
     shell_ok(shell, "TINE_URL=embedded:own tine --socket $PWD/tine/tine.sock ls | cut -f6");
     CHECK_STR(shell->output, "plan\n");
-    shell_fails(shell, 4, "tine --url tcp://127.0.0.1:1 --token-file token ls; "
-                          "echo 0123456789abcdef >token; tine --url tcp://127.0.0.1:1 "
-                          "--token-file token ls");
+    shell_fails(shell, 4,
+                "tine --url tcp://127.0.0.1:1 --token-file token ls; "
+                "echo 0123456789abcdef >token; tine --url tcp://127.0.0.1:1 "
+                "--token-file token ls");
     shell_says(shell, "cannot read token");
     shell_fails(shell, 1, "tine --url nonsense ls");
 }

@@ -51,7 +51,8 @@ void shell_enter_home(void)
     snprintf(texts[4], VARIABLE_BYTES_MAX, "XDG_RUNTIME_DIR=%s", home);
     snprintf(texts[5], VARIABLE_BYTES_MAX, "XDG_DATA_HOME=%s/data", home);
     snprintf(texts[6], VARIABLE_BYTES_MAX, "XDG_STATE_HOME=%s/state", home);
-    for (size_t i = 0; i < VARIABLES; i++) variables[i] = texts[i];
+    for (size_t i = 0; i < VARIABLES; i++)
+        variables[i] = texts[i];
     environ = variables;
     CHECK_EQ(chdir(home), 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -88,7 +89,8 @@ static void run(Shell *shell, const char *line)
         execl("/bin/bash", "bash", "-c", line, (char *)NULL);
         _exit(127);
     }
-    while (waitpid(child, &status, 0) < 0) CHECK_EQ(errno, EINTR);
+    while (waitpid(child, &status, 0) < 0)
+        CHECK_EQ(errno, EINTR);
     shell->code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     read_output(output, shell->output);
     read_output(errors, shell->errors);

@@ -40,7 +40,8 @@ static void check_growth(Shell *shell, const char *command, const char *const *o
                          const char *grow)
 {
     long before[4];
-    for (size_t i = 0; options[i]; i++) before[i] = memory_of(command, options[i]);
+    for (size_t i = 0; options[i]; i++)
+        before[i] = memory_of(command, options[i]);
     shell_ok(shell, "%s", grow);
     for (size_t i = 0; options[i]; i++) {
         long after = memory_of(command, options[i]);
@@ -57,10 +58,11 @@ TEST(log_takes_no_more_memory_for_a_long_history)
     CLEANUP(shell_close) Shell *shell = shell_open();
     char grow[256];
     shell_tined_start(shell);
-    shell_ok(shell, "tine new -s plan; head -c %d /dev/zero | tr '\\0' x >text; "
-                    "for i in 1 2 3 4 5; do tine append plan <text; done", MESSAGE_BYTES);
-    snprintf(grow, sizeof(grow),
-             "for i in $(seq %zu); do tine append plan <text; done >/dev/null",
+    shell_ok(shell,
+             "tine new -s plan; head -c %d /dev/zero | tr '\\0' x >text; "
+             "for i in 1 2 3 4 5; do tine append plan <text; done",
+             MESSAGE_BYTES);
+    snprintf(grow, sizeof(grow), "for i in $(seq %zu); do tine append plan <text; done >/dev/null",
              test_scaled(MESSAGES));
     check_growth(shell, "log", OPTIONS, grow);
 }

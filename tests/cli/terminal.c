@@ -69,7 +69,8 @@ void terminal_type(Terminal *terminal, const char *keys)
 
 int terminal_end(Terminal *terminal)
 {
-    while (read_more(terminal)) continue;
+    while (read_more(terminal))
+        continue;
     int status = 0;
     CHECK_EQ(waitpid(terminal->pid, &status, 0), terminal->pid);
     terminal->pid = 0;

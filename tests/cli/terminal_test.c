@@ -140,9 +140,18 @@ TEST(text_does_not_take_over_the_terminal)
                     "tine memory add @last \"$text\"; tine todo set @last \"$text\"; "
                     "tine compact @last \"$text\"");
     static const char *const LINES[] = {
-        "log @last",         "log @last --oneline", "ls",        "show @last",
-        "show @last @head",  "tree",                "cost",      "memory list @last",
-        "todo list @last",   "top -n 1",            "ls --json", "log @last --json",
+        "log @last",
+        "log @last --oneline",
+        "ls",
+        "show @last",
+        "show @last @head",
+        "tree",
+        "cost",
+        "memory list @last",
+        "todo list @last",
+        "top -n 1",
+        "ls --json",
+        "log @last --json",
         "show \"$(printf 'x\\033[2Jy')\"",
     };
     for (size_t i = 0; i < sizeof(LINES) / sizeof(*LINES); i++) {
@@ -150,8 +159,8 @@ TEST(text_does_not_take_over_the_terminal)
         snprintf(line, sizeof(line), "NO_COLOR=1 tine --no-pager %s || true", LINES[i]);
         CLEANUP(terminal_close) Terminal *terminal = terminal_run(line, 200);
         bool is_top = strncmp(LINES[i], "top", 3) == 0, is_json = strstr(LINES[i], "--json");
-        static const char *const ACTING[] = {"\033]", "\007", "\033[2Jc", "\u202e", "\u2066",
-                                             "\xc2\x9b", "\010", "\177", "\rf", "\u200b"};
+        static const char *const ACTING[] = {"\033]",    "\007", "\033[2Jc", "\u202e", "\u2066",
+                                             "\xc2\x9b", "\010", "\177",     "\rf",    "\u200b"};
         size_t count = sizeof(ACTING) / sizeof(*ACTING);
         if (is_json) count--; // what cannot be seen belongs to the text
         for (size_t j = 0; j < count; j++) {

@@ -49,7 +49,8 @@ TEST(a_line_is_cut_by_columns_not_by_bytes)
     check_line("ab\033cd", TEXT_TERMINAL, 4, "ab…");
     check_line("", TEXT_TERMINAL, 4, "");
     char heap[1001] = "a";
-    for (size_t i = 1; i < 1000; i += 2) memcpy(heap + i, "\u0301", 2);
+    for (size_t i = 1; i < 1000; i += 2)
+        memcpy(heap + i, "\u0301", 2);
     heap[999] = '\0';
     setlocale(LC_CTYPE, "C.UTF-8");
     char *line = text_line(heap, TEXT_TERMINAL, 4);
@@ -85,7 +86,8 @@ static const char *nearest_of(const char *wanted)
 {
     Nearest nearest = nearest_begin(wanted);
     static const char *const NAMES[] = {"fork", "restore", "restore-backup", "rm", "log"};
-    for (size_t i = 0; i < 5; i++) nearest_consider(&nearest, NAMES[i]);
+    for (size_t i = 0; i < 5; i++)
+        nearest_consider(&nearest, NAMES[i]);
     return nearest.name;
 }
 

@@ -204,7 +204,7 @@ static void heartbeat_send(WireConnection *connection, uint64_t newest)
     Tine__V1__Event event = TINE__V1__EVENT__INIT;
     event.sequence = newest;
     event.instance_id = (char *)(uintptr_t)INSTANCE;
-    event.type = (char *)(uintptr_t)"heartbeat";
+    event.type = (char *)(uintptr_t) "heartbeat";
     message_send(connection, "heartbeat", &event);
 }
 
@@ -304,7 +304,7 @@ void hand_tell_lie(HandStore *store, const char *instance_id, uint64_t sequence)
     Tine__V1__Event event = TINE__V1__EVENT__INIT;
     event.sequence = sequence;
     event.instance_id = (char *)(uintptr_t)(instance_id ? instance_id : INSTANCE);
-    event.type = (char *)(uintptr_t)"lie";
+    event.type = (char *)(uintptr_t) "lie";
     tell(store, &event);
 }
 

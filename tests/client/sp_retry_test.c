@@ -84,7 +84,7 @@ TEST(a_broadcast_whose_connection_broke_is_not_sent_again)
     WireServer *server = wire_server_start(hang_up_at_first, &hangups);
     CLEANUP(closep) Tine *tine = open_ok(wire_server_url(server));
     Tine__V1__BroadcastEventRequest request = TINE__V1__BROADCAST_EVENT_REQUEST__INIT;
-    request.type = (char *)(uintptr_t)"t";
+    request.type = (char *)(uintptr_t) "t";
     Tine__V1__BroadcastEventResponse *response = NULL;
     TineStatus status;
     TineCallOptions options = {.out_status = &status};

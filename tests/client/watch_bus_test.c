@@ -356,7 +356,7 @@ TEST(messages_come_byte_by_byte)
 typedef struct Chaos {
     Scene scene;
     Random random;
-    const char *session;         // that is watched; NULL: all
+    const char *session;          // that is watched; NULL: all
     uint64_t wanted[CHAOS_STEPS]; // the sequences that must come
     size_t wanted_count, seen_count;
     uint64_t newest;
@@ -378,24 +378,12 @@ static void chaos_disturb(Chaos *chaos)
     HandStore *store = chaos->scene.store;
     uint64_t newest = chaos->newest;
     switch (random_below(&chaos->random, 8)) {
-    case 0:
-        hand_cut(store);
-        break;
-    case 1:
-        hand_send(store, slice("\1\0\0\0\0\0\0\0\4quux", 13));
-        break;
-    case 2:
-        hand_tell_lie(store, NULL, newest + 1000);
-        break;
-    case 3:
-        hand_tell_lie(store, "01ANOTHERSTORE000000000000", newest);
-        break;
-    case 4:
-        hand_broadcast(store, random_below(&chaos->random, 2) ? MINE : NULL, "delta");
-        break;
-    case 5:
-        hand_heartbeat(store, newest);
-        break;
+    case 0: hand_cut(store); break;
+    case 1: hand_send(store, slice("\1\0\0\0\0\0\0\0\4quux", 13)); break;
+    case 2: hand_tell_lie(store, NULL, newest + 1000); break;
+    case 3: hand_tell_lie(store, "01ANOTHERSTORE000000000000", newest); break;
+    case 4: hand_broadcast(store, random_below(&chaos->random, 2) ? MINE : NULL, "delta"); break;
+    case 5: hand_heartbeat(store, newest); break;
     default:
         if (newest > 0) hand_tell(store, 1 + random_below(&chaos->random, newest));
     }

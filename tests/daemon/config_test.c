@@ -131,8 +131,12 @@ TEST(a_token_is_text)
         const char *bytes;
         size_t size;
     } TOKENS[] = {
-        {"\0" "0123456789abcdef", 17},
-        {"0\0" "123456789abcdef", 17},
+        {"\0"
+         "0123456789abcdef",
+         17},
+        {"0\0"
+         "123456789abcdef",
+         17},
         {"0123456789abcdef\n0123456789abcdef", 33},
         {"0123456789abcdef\x1b", 17},
         {"0123456789abcdef\xff", 17},
@@ -326,8 +330,8 @@ TEST(a_store_of_a_newer_format_is_refused_and_left_as_it_is)
 TEST(check_config_says_what_would_be_done_and_does_nothing)
 {
     char *data = in_test_dir("data"), *socket = in_test_dir("run/s"), *line;
-    const char *arguments[] = {"--check-config", "--data", data, "--socket", socket,
-                               "--idle-exit=30m", NULL};
+    const char *arguments[] = {"--check-config", "--data",          data, "--socket",
+                               socket,           "--idle-exit=30m", NULL};
     Run run;
     tined_run(&run, arguments, NULL);
     CHECK_EQ(run.code, 0);

@@ -235,8 +235,10 @@ TEST(a_port_that_is_taken_is_one_clear_line)
     tined_place(&tined, "t");
     tined_start(&tined, (const char *[]){"--listen", url, "--token-file", path, NULL});
     Run run;
-    tined_run(&run, (const char *[]){"--data", data, "--socket", socket, "--listen", url,
-                                     "--token-file", path, "--log-level", "off", NULL}, NULL);
+    tined_run(&run,
+              (const char *[]){"--data", data, "--socket", socket, "--listen", url, "--token-file",
+                               path, "--log-level", "off", NULL},
+              NULL);
     CHECK_EQ(run.code, EXIT_CODE_IN_USE);
     CHECK(strstr(run.errors, url) != NULL);
     CHECK_EQ(text_line_count(run.errors), 1);

@@ -46,9 +46,9 @@ static void open_notify(Tined *tined)
 // In the child: no variable of the tester's may change what is tested.
 static void clean_environment(void)
 {
-    static const char *const NAMES[] = {"TINE_DATA", "TINE_SOCKET", "TINE_LISTEN",
-                                        "TINE_TOKEN_FILE", "TINE_EPHEMERAL", "TINE_LOG_LEVEL",
-                                        "TINE_LOG_FILE", "TINE_LOG_FORMAT", "TINE_IDLE_EXIT"};
+    static const char *const NAMES[] = {"TINE_DATA",       "TINE_SOCKET",     "TINE_LISTEN",
+                                        "TINE_TOKEN_FILE", "TINE_EPHEMERAL",  "TINE_LOG_LEVEL",
+                                        "TINE_LOG_FILE",   "TINE_LOG_FORMAT", "TINE_IDLE_EXIT"};
     for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++)
         unsetenv(NAMES[i]);
 }
@@ -260,6 +260,7 @@ bool file_exists(const char *path)
 size_t text_line_count(const char *text)
 {
     size_t count = 0;
-    for (; *text; text++) count += *text == '\n';
+    for (; *text; text++)
+        count += *text == '\n';
     return count;
 }

@@ -152,7 +152,8 @@ TEST(the_log_tells_a_few_of_many_refused_writes)
     char line[LOG_LINE_BYTES_MAX];
     int failed = 0;
     rewind(log);
-    while (fgets(line, sizeof(line), log)) failed += strstr(line, "msg=\"call failed\"") != NULL;
+    while (fgets(line, sizeof(line), log))
+        failed += strstr(line, "msg=\"call failed\"") != NULL;
     fclose(log);
     CHECK(failed >= LOG_SAME_LINES_MAX && failed < REFUSED / 2);
 }

@@ -103,7 +103,8 @@ static void *write_pairs(void *context)
     Load *load = context;
     char value[1040];
     for (int i = 1; !atomic_load(&load->is_over); i++) {
-        while (i > atomic_load(&load->allowed) && !atomic_load(&load->is_over)) sched_yield();
+        while (i > atomic_load(&load->allowed) && !atomic_load(&load->is_over))
+            sched_yield();
         snprintf(value, sizeof(value), "%d %01000d", i, 0);
         KvTxn *txn = begin_ok(load->kv, /* is_write= */ true);
         put_ok(txn, "first", value);
@@ -133,7 +134,8 @@ TEST(a_copy_during_writes_is_whole_and_has_all_that_was_committed_before_it)
     Load load = {.kv = f.kv, .allowed = PAIRS_PER_COPY};
     pthread_t writer;
     CHECK_EQ(pthread_create(&writer, NULL, write_pairs, &load), 0);
-    while (atomic_load(&load.written) == 0) sched_yield();
+    while (atomic_load(&load.written) == 0)
+        sched_yield();
     for (int i = 0; i < (int)test_scaled(40); i++) {
         atomic_fetch_add(&load.allowed, PAIRS_PER_COPY);
         int before = atomic_load(&load.written);

@@ -51,8 +51,8 @@ static bool session_counts(const SummarizeCostRequest *request, const ModelSessi
     if (session->is_tombstone) return false;
     bool is_of_project =
         !*request->project_dir || strcmp(request->project_dir, session->record->project_dir) == 0;
-    return is_of_project && (!*request->session_id || is_below(session, request->session_id,
-                                                               request->with_descendants));
+    return is_of_project && (!*request->session_id ||
+                             is_below(session, request->session_id, request->with_descendants));
 }
 
 static void call_sum(Run *run, const SummarizeCostRequest *request, const ModelSession *session,

@@ -34,10 +34,10 @@ struct Entry {
     unsigned external_number;
     const char *model_provider; // NULL: no model
     const char *model_name;
-    bool is_marker_open; // a marker that names no cut-off: nothing before it is kept
-    Entry *cut_off;      // NULL with keep_all
-    Hash content;        // of the whole Message as it must read
-    Hash content_bare;   // … when the call that produced it is gone
+    bool is_marker_open;    // a marker that names no cut-off: nothing before it is kept
+    Entry *cut_off;         // NULL with keep_all
+    Hash content;           // of the whole Message as it must read
+    Hash content_bare;      // … when the call that produced it is gone
     char call_id[ID_BYTES]; // of that call in the session's ledger; "": none
     bool has_original;
     Hash original;    // of its bytes

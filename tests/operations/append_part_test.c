@@ -91,8 +91,8 @@ TEST(append_part_random_appends_and_replacements_are_those_of_a_list)
         size_t size = random_below(&random, random_below(&random, 4) ? 300 : 12000);
         char *text = filled(f, (char)('a' + random_below(&random, 26)), size);
         bool is_tool = random_below(&random, 3) == 0;
-        parts[at] = is_tool ? tool_part(f, part_id, "ls", TOOL_STATE_RUNNING)
-                            : text_part(f, part_id, text);
+        parts[at] =
+            is_tool ? tool_part(f, part_id, "ls", TOOL_STATE_RUNNING) : text_part(f, part_id, text);
         if (is_tool) {
             parts[at]->tool_use->input_case = TOOL_USE__INPUT_INPUT_TEXT;
             parts[at]->tool_use->input_text = text;
@@ -132,7 +132,9 @@ TEST(append_part_events_name_each_part_in_order)
     ListEventsResponse *list =
         CALL_OK(f, list_events, ListEvents, {.after_sequence = before, .limit = 10});
     static const char *const EXPECTED[][2] = {
-        {"part.appended", "a"}, {"part.appended", "b"}, {"part.replaced", "b"},
+        {"part.appended", "a"},
+        {"part.appended", "b"},
+        {"part.replaced", "b"},
         {"message.sealed", ""},
     };
     CHECK_EQ(list->n_events, 4);

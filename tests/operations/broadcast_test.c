@@ -34,9 +34,8 @@ static Event *heard(Fixture *f, Listener *listener, const char *topic)
         CHECK(event_batch_next(&listener->batch, &next));
     }
     CHECK(slice_equal(next.topic, slice_of(topic)));
-    Event *event =
-        (Event *)protobuf_c_message_unpack(&event__descriptor, NULL, next.event.size,
-                                           next.event.bytes);
+    Event *event = (Event *)protobuf_c_message_unpack(&event__descriptor, NULL, next.event.size,
+                                                      next.event.bytes);
     CHECK(event != NULL);
     fixture_keep(f, &event->base);
     return event;

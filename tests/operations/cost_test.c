@@ -63,8 +63,7 @@ TEST(cost_is_summed_by_model_project_and_day)
     spend(f, b, "m", 100, 2 * DAY);
     spend(f, c, "m", 1000, DAY + 5);
     CHECK_STR(summed(f, (SummarizeCostRequest){.by = COST_GROUP_MODEL}), "m:3:1101 n:1:10");
-    CHECK_STR(summed(f, (SummarizeCostRequest){.by = COST_GROUP_PROJECT}),
-              "/a:3:1011 /b:1:100");
+    CHECK_STR(summed(f, (SummarizeCostRequest){.by = COST_GROUP_PROJECT}), "/a:3:1011 /b:1:100");
     CHECK_STR(summed(f, (SummarizeCostRequest){.by = COST_GROUP_DAY}),
               "86400000:3:1011 172800000:1:100");
     CHECK_STR(summed(f, (SummarizeCostRequest){.by = COST_GROUP_MODEL, .project_dir = "/a"}),

@@ -146,8 +146,7 @@ TEST(list_parts_says_where_each_part_is)
     parts[1]->id = "p1";
     parts[0]->text->text = filled(f, 'x', 3 * VALUE_BYTES_MAX);
     const char *id = parts_ok(f, session, parts, 2);
-    ListPartsResponse *page =
-        CALL_OK(f, list_parts, ListParts, {.session_id = CHARS(session)});
+    ListPartsResponse *page = CALL_OK(f, list_parts, ListParts, {.session_id = CHARS(session)});
     CHECK_EQ(page->n_parts, 1);
     CHECK_STR(page->parts[0]->message_id, id);
     CHECK_EQ(page->parts[0]->index, 1);
@@ -163,16 +162,15 @@ TEST(list_parts_pages_by_limit_and_bytes)
     CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
     fill(f, session);
     for (uint32_t limit = 1; limit <= 10; limit++) {
-        CHECK_STR(listed(f, (ListPartsRequest){.session_id = CHARS(session), .limit = limit}),
-                  ALL);
+        CHECK_STR(listed(f, (ListPartsRequest){.session_id = CHARS(session), .limit = limit}), ALL);
     }
     for (uint32_t bytes = 1; bytes < 1500; bytes += 100) {
         CHECK_STR(listed(f, (ListPartsRequest){.session_id = CHARS(session), .page_bytes = bytes}),
                   ALL);
     }
-    CHECK_EQ(CALL_OK(f, list_parts, ListParts, {.session_id = CHARS(session), .page_bytes = 1})
-                 ->n_parts,
-             1);
+    CHECK_EQ(
+        CALL_OK(f, list_parts, ListParts, {.session_id = CHARS(session), .page_bytes = 1})->n_parts,
+        1);
 }
 
 TEST(list_parts_ends_a_page_after_so_many_scanned_rows)

@@ -49,9 +49,9 @@ TEST(original_comes_back_as_it_was)
     static uint8_t bytes[] = "{\"type\":\"message\",\0\xff\xfe}\r";
     ProtobufCBinaryData content = {sizeof(bytes), bytes};
     f->now_ms += 5;
-    Receipt *receipt = CALL_OK(f, put_original, PutOriginal,
-                               {.message_id = CHARS(id), .content = content})
-                           ->receipt;
+    Receipt *receipt =
+        CALL_OK(f, put_original, PutOriginal, {.message_id = CHARS(id), .content = content})
+            ->receipt;
     CHECK_STR(receipt->id, id);
     CHECK_STR(receipt->session_id, session);
     CHECK_EQ(receipt->sequence, 0);

@@ -64,8 +64,7 @@ TEST(seal_moves_the_message_from_the_open_ones_into_the_live_window)
     const char *id = open_ok(f, session, ROLE_ASSISTANT);
     append_part_ok(f, id, text_part(f, "a", "answer"));
     ListMessagesRequest open = {.session_id = CHARS(session), .status = MESSAGE_STATUS_OPEN};
-    ListMessagesRequest cut = {.session_id = CHARS(session),
-                               .status = MESSAGE_STATUS_INTERRUPTED};
+    ListMessagesRequest cut = {.session_id = CHARS(session), .status = MESSAGE_STATUS_INTERRUPTED};
     CHECK_STR(window_texts(f, session), "u");
     CHECK_EQ(CALL_OK(f, list_messages, ListMessages, open)->n_messages, 1);
     fixture_reopen(f); // it survives as open
@@ -83,11 +82,10 @@ TEST(seal_usage_replaces_what_the_message_had_and_own_totals_follow)
     const char *session = subagent_ok(f, parent);
     Usage first = {.input_tokens = 10, .output_tokens = 4, .cost_nano_usd = 5, .total_tokens = 14};
     NewMessage message = {.role = ROLE_ASSISTANT, .status = MESSAGE_STATUS_OPEN, .usage = &first};
-    const char *id = CALL_OK(f, append_message, AppendMessage,
-                             {.session_id = CHARS(session),
-                              .message = &message,
-                              .propagate_usage = true})
-                         ->receipt->id;
+    const char *id =
+        CALL_OK(f, append_message, AppendMessage,
+                {.session_id = CHARS(session), .message = &message, .propagate_usage = true})
+            ->receipt->id;
     Usage last = {.input_tokens = 30, .cost_nano_usd = 6};
     Receipt *receipt =
         seal_ok(f, id, (SealMessageRequest){.usage = &last, .propagate_usage = true});
@@ -101,8 +99,8 @@ TEST(seal_usage_replaces_what_the_message_had_and_own_totals_follow)
     CHECK_EQ(got->input_tokens, 30);
     CHECK_EQ(got->output_tokens, 0);
     CHECK_EQ(got->total_tokens, 0);
-    ListEventsResponse *list = CALL_OK(f, list_events, ListEvents,
-                                       {.after_sequence = newest_sequence(f) - 1, .limit = 1});
+    ListEventsResponse *list =
+        CALL_OK(f, list_events, ListEvents, {.after_sequence = newest_sequence(f) - 1, .limit = 1});
     CHECK_STR(list->events[0]->type, "message.sealed");
     CHECK_EQ(list->events[0]->n_totals, 2);
     check_store_ok(f);

@@ -53,8 +53,8 @@ TEST(a_lock_that_is_removed_again_and_again_has_one_holder_at_a_time)
     enum { PROCESSES = 6 };
     char path[256];
     lock_path(path, sizeof(path));
-    atomic_int *holders = mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE,
-                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    atomic_int *holders =
+        mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(holders != MAP_FAILED);
     for (int i = 0; i < PROCESSES; i++) {
         pid_t child = fork();

@@ -101,8 +101,10 @@ TEST(a_batch_is_heard_whole_in_order_and_after_its_commit)
     heard_open(&h);
     PendingCall *holding = hold(&h);
     PendingCall *calls[] = {
-        pending_broadcast(&h, "a", 0), pending_append(h.engine, h.session, "1", 0),
-        pending_broadcast(&h, "b", 0), pending_broadcast(&h, "c", 0),
+        pending_broadcast(&h, "a", 0),
+        pending_append(h.engine, h.session, "1", 0),
+        pending_broadcast(&h, "b", 0),
+        pending_broadcast(&h, "c", 0),
         pending_append(h.engine, h.session, "2", 0),
     };
     CHECK_STR(heard_now(&h), "");

@@ -333,7 +333,8 @@ TEST(a_subscriber_that_pauses_sees_a_gap_and_the_newest_events)
 
 static void wait_for_subscribers(Bused *b, size_t count)
 {
-    while (bus_subscriber_count(b->bus) != count) sched_yield();
+    while (bus_subscriber_count(b->bus) != count)
+        sched_yield();
 }
 
 TEST(a_thousand_subscribers_that_hang_up_leave_nothing_behind)

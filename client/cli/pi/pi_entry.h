@@ -13,18 +13,18 @@
 #define PI_SETTING_THINKING "thinking_level"
 
 typedef struct PiEntrySource {
-    Slice json;            // one well-formed object
-    char *external_id;     // what the entry is to be found by
-    int64_t time_ms;       // for an entry that says none
-    unsigned version;      // of the file
+    Slice json;        // one well-formed object
+    char *external_id; // what the entry is to be found by
+    int64_t time_ms;   // for an entry that says none
+    unsigned version;  // of the file
 } PiEntrySource;
 
 // What an entry says of others, in the file's words: the import puts ids of the store in their
 // place. Empty: nothing.
 typedef struct PiReferences {
-    char *target_id;       // of a label, or where a branch summary comes from
-    bool has_first_kept;   // a compaction says where what it keeps begins:
-    char *first_kept_id;   // with this entry …
+    char *target_id;          // of a label, or where a branch summary comes from
+    bool has_first_kept;      // a compaction says where what it keeps begins:
+    char *first_kept_id;      // with this entry …
     int64_t first_kept_place; // … or, in version 1, at this place among the parsed lines; else -1
 } PiReferences;
 
