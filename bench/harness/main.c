@@ -30,7 +30,7 @@ static char directory[PLACE_BYTES_MAX / 2]; // of this run's stores
 
 static void remove_stores(void)
 {
-    directory_remove(directory);
+    tree_remove(directory);
 }
 
 static void list(void)

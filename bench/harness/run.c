@@ -63,7 +63,7 @@ static int remove_one(const char *path, const struct stat *stat, int type, struc
     return remove(path);
 }
 
-void directory_remove(const char *path)
+void tree_remove(const char *path)
 {
     (void)nftw(path, remove_one, DIRECTORIES_OPEN_MAX, FTW_DEPTH | FTW_PHYS);
 }
@@ -147,7 +147,7 @@ static void lane_close(Lane *lane)
     if (lane->clients) clients_stop(lane->clients);
     if (lane->client) lane->system->disconnect(lane->client);
     if (lane->system->stop) lane->system->stop(&lane->place);
-    directory_remove(lane->place.directory);
+    tree_remove(lane->place.directory);
     samples_free(&lane->samples);
     samples_free(&lane->beside_samples);
     samples_free(&lane->rates);

@@ -77,7 +77,7 @@ struct Run {
 void compare(Run *run, const Case *what);
 
 // Removes a directory with all that is in it, if it is there.
-void directory_remove(const char *path);
+void tree_remove(const char *path);
 
 // Whether a list of names with commas has this one. NULL has all.
 bool names_have(const char *names, const char *name);

@@ -2,7 +2,6 @@
 
 #include "channel_local.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "base/limits.h"
 #include "feed_local.h"
+#include "os/directory.h"
 #include "os/process.h"
 
 static const uint64_t MEMORY_BYTES_MIN = UINT64_C(256)
@@ -150,19 +150,6 @@ static bool has_room(const char *directory)
     struct statvfs disk;
     return statvfs(directory, &disk) == 0 && access(directory, W_OK) == 0 &&
            (uint64_t)disk.f_bavail * disk.f_frsize >= MEMORY_BYTES_MIN;
-}
-
-static void directory_remove(const char *path)
-{
-    DIR *directory = opendir(path);
-    if (!directory) return;
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            (void)unlinkat(dirfd(directory), entry->d_name, 0);
-        }
-    }
-    closedir(directory);
-    (void)rmdir(path);
 }
 
 // The store keeps its files open, and they are gone with it: after a crash nothing is left

@@ -11,6 +11,8 @@
 #include "format.h"
 #include "json.h"
 #include "os/clock.h"
+#include "os/directory.h"
+#include "os/path.h"
 #include "place.h"
 #include "progress.h"
 #include "store/copy.h"
@@ -143,7 +145,7 @@ static int name_copy(const Backup *backup)
                        strerror(errno));
     }
     partial_guard(NULL);
-    if (directory_sync(above, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
+    if (directory_flush(above, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
     return EXIT_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "daemon/paths.h"
 #include "json.h"
+#include "os/directory.h"
 #include "place.h"
 #include "progress.h"
 #include "store/copy.h"
@@ -31,7 +32,7 @@ static int lock_place(Restore *restore)
     int code = place_find(restore->cli, &restore->place);
     if (code) return code;
     const char *directory = restore->place.directory;
-    if (path_make_directory(directory, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
+    if (directory_make(directory, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
     code = place_lock(&restore->place);
     if (code) return code;
     restore->keeps_old = place_bytes(directory) > 0;

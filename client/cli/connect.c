@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "os/directory.h"
 #include "start.h"
 
 static const char IPC[] = "ipc://";
@@ -43,14 +43,6 @@ int connect_open(Cli *cli)
     return EXIT_OK;
 }
 
-bool directory_is_private(const char *path)
-{
-    struct stat found;
-    if (lstat(path, &found) != 0) return errno == ENOENT;
-    bool is_ours = found.st_uid == geteuid() || found.st_uid == 0;
-    return S_ISDIR(found.st_mode) && is_ours && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 // In /tmp anybody could listen where tined would, and be told everything.
 static int check_directory(const Cli *cli)
 {
@@ -58,7 +50,7 @@ static int check_directory(const Cli *cli)
     const char *path = cli->url + strlen(IPC);
     char directory[URL_BYTES_MAX];
     snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(path, '/') - path), path);
-    if (directory_is_private(directory)) return EXIT_OK;
+    if (directory_is_exclusive(directory)) return EXIT_OK;
     return cli_say(EXIT_UNAVAILABLE,
                    "%s belongs to others, or others can write to it; say --socket", directory);
 }

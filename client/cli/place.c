@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "daemon/paths.h"
+#include "os/directory.h"
 #include "os/lock.h"
+#include "os/path.h"
 #include "store/copy.h"
 
 enum { FILE_PATH_BYTES_MAX = PATH_MAX + 2 * (NAME_MAX + 1) }; // two names below a directory
@@ -164,7 +166,7 @@ static int keep_old(const Place *place, const char *keep_directory, bool with_no
     int code = keep_file(place, keep_directory, "data.mdb");
     if (!code && with_note) code = keep_file(place, keep_directory, "flushed.mdb");
     if (!code &&
-        (directory_sync(keep_directory, &detail) || directory_sync(place->directory, &detail)))
+        (directory_flush(keep_directory, &detail) || directory_flush(place->directory, &detail)))
         code = cli_say(EXIT_FAILED, "%s", detail.text);
     if (code) partial_remove(keep_directory);
     return code;
@@ -189,7 +191,7 @@ int place_swap(const Place *place, const char *partial, const char *keep_directo
     (void)unlink(file_in(place->directory, "lock.mdb").text);
     if (!is_settled) (void)unlink(file_in(place->directory, "flushed.mdb").text);
     (void)rmdir(partial);
-    if (directory_sync(place->directory, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
+    if (directory_flush(place->directory, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
     return EXIT_OK;
 }
 

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/directory.h"
 #include "progress.h"
 
 static const char IDLE_EXIT[] = "30m";
@@ -93,17 +94,6 @@ static int find_tined(Start *start)
     return cli_say(EXIT_UNAVAILABLE, "no tined runs, and none is installed beside tine or in PATH");
 }
 
-static int make_directories(const char *path)
-{
-    char part[PATH_MAX];
-    for (size_t i = 1; i <= strlen(path); i++) {
-        if (path[i] != '/' && path[i] != '\0') continue;
-        snprintf(part, sizeof(part), "%.*s", (int)i, path);
-        if (mkdir(part, 0700) != 0 && errno != EEXIST) return -1;
-    }
-    return 0;
-}
-
 static int find_directory(Start *start)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -116,11 +106,11 @@ static int find_directory(Start *start)
         return cli_say(EXIT_UNAVAILABLE, "no tined runs, and without $HOME or $XDG_STATE_HOME "
                                          "there is no place for its log; start one: tined");
     }
-    if (size >= PATH_MAX || make_directories(start->directory) != 0) {
-        return cli_say(EXIT_UNAVAILABLE, "no tined runs, and %s for its log cannot be made: %s",
-                       start->directory, strerror(errno));
-    }
-    return EXIT_OK;
+    ErrorDetail detail = {{0}};
+    if (size < PATH_MAX && directory_make(start->directory, &detail) == ERROR_NONE) return EXIT_OK;
+    return cli_say(EXIT_UNAVAILABLE,
+                   "no tined runs, and the directory for its log cannot be made: %s",
+                   size < PATH_MAX ? detail.text : "its path is too long");
 }
 
 // Opens the log and takes the lock; waits for the one who has it.

@@ -10,10 +10,6 @@
 // wait for it. EXIT_UNAVAILABLE, said.
 MUST_USE int start_tined(Cli *cli, const char *socket_path);
 
-// Whether only this user, or root, can have put what is in a directory there: the path is missing,
-// or a directory of theirs that others cannot write to.
-bool directory_is_private(const char *path);
-
 // Makes `cli->tine` a fresh client, in the place of the one it is, if any. Connects to nothing. (In
 // connect.c.) An ExitCode, said.
 MUST_USE int connect_open(Cli *cli);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/path.h"
 #include "text/utf8.h"
 
 typedef enum OptionKind {

@@ -18,7 +18,9 @@
 #include "daemon/notify.h"
 #include "daemon/signals.h"
 #include "os/clock.h"
+#include "os/directory.h"
 #include "os/lock.h"
+#include "os/path.h"
 #include "transport/bus.h"
 #include "transport/transport.h"
 
@@ -92,7 +94,8 @@ static Error check_places(const Config *config, ErrorDetail *detail)
     char directory[PATH_BYTES_MAX], existing[PATH_BYTES_MAX];
     path_directory_of(config->socket, directory, sizeof(directory));
     Error error = path_check_directory(directory, detail, existing);
-    if (!error && strcmp(existing, directory) == 0) error = path_check_private(directory, detail);
+    if (!error && strcmp(existing, directory) == 0)
+        error = directory_check_private(directory, detail);
     if (!error) error = path_check_socket(config->socket, detail);
     if (!error && *config->log_file) error = path_check_file(config->log_file, detail);
     if (error || config->is_ephemeral) return error;
@@ -163,8 +166,8 @@ static Error take_socket(Daemon *daemon)
     const char *path = daemon->config->socket;
     char directory[PATH_BYTES_MAX], lock[PATH_BYTES_MAX + sizeof(".lock")];
     path_directory_of(path, directory, sizeof(directory));
-    Error error = path_make_directory(directory, &daemon->detail);
-    if (!error) error = path_check_private(directory, &daemon->detail);
+    Error error = directory_make(directory, &daemon->detail);
+    if (!error) error = directory_check_private(directory, &daemon->detail);
     if (error) return error;
     snprintf(lock, sizeof(lock), "%s.lock", path);
     return lock_take(lock, path, "stop it or choose another with --socket", &daemon->detail,
@@ -195,7 +198,7 @@ static Error open_store(Daemon *daemon)
         if (config->is_data_default) {
             error = last_store_check(config->socket, daemon->data, &daemon->detail);
         }
-        if (!error) error = path_make_directory(daemon->data, &daemon->detail);
+        if (!error) error = directory_make(daemon->data, &daemon->detail);
     }
     if (error) return error;
     EngineOptions options = {
@@ -215,7 +218,7 @@ static Error open_store(Daemon *daemon)
     };
     error = engine_open(&options, &daemon->detail, &daemon->engine);
     // The store keeps its files open: they are gone with the process, however it ends.
-    if (config->is_ephemeral) path_remove_directory(daemon->data);
+    if (config->is_ephemeral) directory_remove(daemon->data);
     return error;
 }
 

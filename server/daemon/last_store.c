@@ -1,5 +1,5 @@
 // A file whose content is the path of a directory. The socket's own directory is private to this
-// user (path_check_private), so nobody else can have written it.
+// user (directory_check_private), so nobody else can have written it.
 
 #include "daemon/last_store.h"
 

@@ -12,12 +12,6 @@ MUST_USE Error path_data_default(char *out, size_t out_bytes, ErrorDetail *detai
 // $XDG_RUNTIME_DIR/tine/tine.sock, or /tmp/tine-UID/tine.sock. ERROR_INVALID_ARGUMENT: too long.
 MUST_USE Error path_socket_default(char *out, size_t out_bytes, ErrorDetail *detail);
 
-// Makes a relative path absolute, in place. ERROR_INVALID_ARGUMENT: too long.
-MUST_USE Error path_make_absolute(char *path, size_t path_bytes, ErrorDetail *detail);
-
-// The directory part of an absolute path.
-void path_directory_of(const char *path, char *out, size_t out_bytes);
-
 // Whether a directory is there and can be written to, or could be made. Touches nothing. ERROR_IO.
 // `out_existing` (PATH_BYTES_MAX) is the part of the path that is there.
 MUST_USE Error path_check_directory(const char *path, ErrorDetail *detail, char *out_existing);
@@ -28,15 +22,5 @@ MUST_USE Error path_check_socket(const char *path, ErrorDetail *detail);
 // Whether a file can be opened for writing, or made. Touches nothing. ERROR_IO.
 MUST_USE Error path_check_file(const char *path, ErrorDetail *detail);
 
-// Makes a directory and those above it that are missing, mode 0700. ERROR_IO.
-MUST_USE Error path_make_directory(const char *path, ErrorDetail *detail);
-
-// Whether nobody but this user, and root, can put things in a directory's place, or take ours out
-// of it. ERROR_IO.
-MUST_USE Error path_check_private(const char *path, ErrorDetail *detail);
-
 // Makes a directory for a store that is gone with its process: in memory if it can be. ERROR_IO.
 MUST_USE Error path_make_ephemeral(char *out, size_t out_bytes, ErrorDetail *detail);
-
-// Removes a directory and the files in it.
-void path_remove_directory(const char *path);

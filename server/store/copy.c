@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "os/directory.h"
 #include "store/record.h"
 
 enum { COPY_PATH_BYTES_MAX = PATH_BYTES_MAX + 16, RENEW_SLICE_EVENTS = 10000 };
@@ -65,7 +66,7 @@ static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail)
     Error error = kv_copy(kv, file, copy->is_compact, detail);
     if (!error && fsync(file) != 0) error = fail(detail, "flush", path);
     if (close(file) != 0 && !error) error = fail(detail, "close", path);
-    if (!error) error = directory_sync(copy->to, detail);
+    if (!error) error = directory_flush(copy->to, detail);
     if (error) (void)unlink(path);
     return error;
 }
@@ -73,15 +74,6 @@ static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail)
 Error store_settle(const char *directory, ErrorDetail *detail)
 {
     return kv_settle(directory, /* boot_id= */ NULL, detail);
-}
-
-Error directory_sync(const char *path, ErrorDetail *detail)
-{
-    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0) return fail(detail, "open", path);
-    Error error = fsync(directory) != 0 ? fail(detail, "flush", path) : ERROR_NONE;
-    close(directory);
-    return error;
 }
 
 static Error delete_events(Txn *txn)

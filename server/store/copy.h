@@ -29,6 +29,3 @@ MUST_USE Error store_renew(Store *store, ErrorDetail *detail);
 // put back, and all is on the disk. The caller has the directory's lock. ERROR_IO, ERROR_CORRUPT,
 // ERROR_STORE_FULL.
 MUST_USE Error store_settle(const char *directory, ErrorDetail *detail);
-
-// Flushes a directory's entries to the disk. ERROR_IO.
-MUST_USE Error directory_sync(const char *path, ErrorDetail *detail);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "os/directory.h"
 #include "report/log.h"
 #include "store/copy.h"
 #include "store/session.h"
@@ -155,7 +156,7 @@ static Error flush(const char *directory, ErrorDetail *detail)
     if (file < 0) return fail(detail, "open", path.text);
     Error error = fsync(file) != 0 ? fail(detail, "flush", path.text) : ERROR_NONE;
     close(file);
-    return error ? error : directory_sync(directory, detail);
+    return error ? error : directory_flush(directory, detail);
 }
 
 Error migrate_swap(const StoreOptions *options, ErrorDetail *detail)
@@ -170,7 +171,7 @@ Error migrate_swap(const StoreOptions *options, ErrorDetail *detail)
     }
     if (!error) {
         (void)unlink(path_in(options->directory, "lock.mdb").text); // the old file's
-        error = directory_sync(options->directory, detail);
+        error = directory_flush(options->directory, detail);
     }
     remove_copy(directory.text);
     return error;
@@ -192,8 +193,8 @@ static Error keep_old(const StoreOptions *options, FilePath *out_kept, ErrorDeta
     if (link(path_in(options->directory, "data.mdb").text, kept.text) != 0) {
         error = fail(detail, "keep the old store as", kept.text);
     }
-    if (!error) error = directory_sync(out_kept->text, detail);
-    if (!error) error = directory_sync(options->directory, detail);
+    if (!error) error = directory_flush(out_kept->text, detail);
+    if (!error) error = directory_flush(options->directory, detail);
     if (error) remove_copy(out_kept->text);
     return error;
 }

@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "os/directory.h"
 #include "os/lock.h"
 #include "report/log.h"
 #include "store/copy.h"
@@ -253,22 +253,15 @@ static void options_fill(StoreOptions *options)
     }
 }
 
-// Its name is on the disk before anything is acknowledged that is in it.
+// Flushes the name of a new directory before anything that it holds is acknowledged.
 static Error store_make_directory(Store *store, ErrorDetail *detail)
 {
-    const char *what = "create";
-    bool is_made = mkdir(store->directory, 0700) == 0;
-    bool is_there = is_made || errno == EEXIST;
-    if (is_made && !store->options.is_ephemeral) {
-        char above[PATH_BYTES_MAX + 4];
-        snprintf(above, sizeof(above), "%s/..", store->directory);
-        int directory = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        is_there = directory >= 0 && (fsync(directory) == 0 || errno == EINVAL);
-        if (directory >= 0) close(directory);
-        what = "flush the directory above";
+    if (mkdir(store->directory, 0700) == 0) {
+        return store->options.is_ephemeral ? ERROR_NONE
+                                           : directory_flush_above(store->directory, detail);
     }
-    if (is_there) return ERROR_NONE;
-    return error_say(detail, ERROR_IO, "cannot %s %s: %s", what, store->directory, strerror(errno));
+    if (errno == EEXIST) return ERROR_NONE;
+    return error_say(detail, ERROR_IO, "cannot create %s: %s", store->directory, strerror(errno));
 }
 
 static Error store_open_files(Store *store, ErrorDetail *detail)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "os/directory.h"
 #include "shell.h"
 #include "start.h"
 
@@ -122,25 +123,25 @@ TEST(why_tined_does_not_start_is_said)
     shell_says(shell, "none is installed beside tine or in PATH");
 }
 
-TEST(a_directory_is_private_when_nobody_else_can_write_to_it)
+TEST(a_directory_is_exclusive_when_nobody_else_can_write_to_it)
 {
     char path[600], link[600];
     snprintf(path, sizeof(path), "%s/d", test_dir());
     snprintf(link, sizeof(link), "%s/link", test_dir());
-    CHECK(directory_is_private(path));
+    CHECK(directory_is_exclusive(path));
     CHECK_EQ(mkdir(path, 0700), 0);
-    CHECK(directory_is_private(path));
+    CHECK(directory_is_exclusive(path));
     CHECK_EQ(symlink(path, link), 0);
-    CHECK(!directory_is_private(link));
+    CHECK(!directory_is_exclusive(link));
     CHECK_EQ(chmod(path, 0770), 0);
-    CHECK(!directory_is_private(path));
+    CHECK(!directory_is_exclusive(path));
     CHECK_EQ(chmod(path, 01777), 0);
-    CHECK(!directory_is_private(path));
+    CHECK(!directory_is_exclusive(path));
     CHECK_EQ(chmod(path, 0755), 0);
-    CHECK(directory_is_private(path));
+    CHECK(directory_is_exclusive(path));
     if (geteuid() != 0) SKIP("only root can give a directory away");
     CHECK_EQ(chown(path, 1, 1), 0);
-    CHECK(!directory_is_private(path));
+    CHECK(!directory_is_exclusive(path));
 }
 
 TEST(a_command_that_needs_no_tined_starts_none)
