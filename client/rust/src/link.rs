@@ -1,6 +1,7 @@
-//! What a channel knows of its connections: the one there is, and when to make another. Without
-//! system calls.
+//! The state of a channel's connection: the current one, and when to make the next. Makes no system
+//! calls but for random numbers.
 
+use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -11,16 +12,60 @@ pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
-/// How long to wait after the `failures`-th failure in a row: 50 ms, 100 ms … 2 s, and up to a
-/// quarter less, so that those who lost one server do not come back all at once.
+/// The first pause while nobody listens on a Unix socket: tined answers some 4 ms after its start,
+/// and an attempt costs one system call.
+const BACKOFF_ABSENT_MIN: Duration = Duration::from_millis(1);
+
+/// Returns the pause after the `failures`-th failure in a row: 50 ms, 100 ms … 2 s, with jitter.
 pub(crate) fn backoff(failures: u32) -> Duration {
     if failures == 0 {
         return Duration::ZERO;
     }
-    let whole = BACKOFF_MIN
-        .saturating_mul(1 << (failures - 1).min(10))
-        .min(BACKOFF_MAX);
-    whole - whole.mul_f64(f64::from(random_u32() % 1024) / 4096.0)
+    let factor = 1 << (failures - 1).min(10);
+    jitter(BACKOFF_MIN.saturating_mul(factor).min(BACKOFF_MAX))
+}
+
+/// Shortens a pause by up to a quarter, so that clients that lost the same server do not all return
+/// at the same time.
+fn jitter(pause: Duration) -> Duration {
+    pause - pause.mul_f64(f64::from(random_u32() % 1024) / 4096.0)
+}
+
+/// Why an attempt to connect failed.
+#[derive(Debug)]
+pub(crate) struct DialError {
+    pub why: String,
+    /// Nobody listens on the Unix socket: it does not exist, or refuses the connection.
+    pub is_absent: bool,
+}
+
+impl DialError {
+    /// The error of a connect(2) to a Unix socket.
+    pub fn of_unix(error: &io::Error) -> Self {
+        use io::ErrorKind::{ConnectionRefused, NotFound};
+        Self {
+            why: why(error),
+            is_absent: matches!(error.kind(), NotFound | ConnectionRefused),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for DialError {
+    fn from(why: T) -> Self {
+        Self {
+            why: why.into(),
+            is_absent: false,
+        }
+    }
+}
+
+/// The text of a system error without its number.
+pub(crate) fn why(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 pub(crate) fn random_u32() -> u32 {
@@ -48,7 +93,8 @@ pub(crate) struct Link<C> {
     is_connecting: bool,
     is_closed: bool,
     attempts: u64,
-    failures: u32,
+    /// After the last failure, without its jitter.
+    pause: Duration,
     connect_after: Option<Instant>,
     why: String,
     waiters: Vec<Waker>,
@@ -75,7 +121,7 @@ impl<C> Link<C> {
             is_connecting: false,
             is_closed: false,
             attempts: 0,
-            failures: 0,
+            pause: Duration::ZERO,
             connect_after: None,
             why: String::new(),
             waiters: Vec::new(),
@@ -119,8 +165,8 @@ impl<C> Link<C> {
         Step::Wait(until.into_iter().flatten().min())
     }
 
-    /// The attempt is over. `Err(None)`: its caller gave it up, which says nothing of the server.
-    pub fn connected(&mut self, result: Result<Arc<C>, Option<String>>) {
+    /// Ends the attempt. `Err(None)`: its caller gave up, which says nothing about the server.
+    pub fn connected(&mut self, result: Result<Arc<C>, Option<DialError>>, now: Instant) {
         self.is_connecting = false;
         match result {
             Ok(connection) => {
@@ -129,9 +175,9 @@ impl<C> Link<C> {
                     self.connection = Some(connection);
                 }
             }
-            Err(Some(why)) => {
+            Err(Some(error)) => {
                 self.attempts += 1;
-                self.failed(why);
+                self.failed(error, now);
             }
             Err(None) => {}
         }
@@ -150,10 +196,10 @@ impl<C> Link<C> {
         }
         self.connection = None;
         if has_replied {
-            self.failures = 0;
+            self.pause = Duration::ZERO;
             self.connect_after = None;
         } else {
-            self.failed(why.to_owned());
+            self.failed(why.into(), Instant::now());
         }
     }
 
@@ -164,10 +210,15 @@ impl<C> Link<C> {
         self.connection.take()
     }
 
-    fn failed(&mut self, why: String) {
-        self.why = why;
-        self.failures = self.failures.saturating_add(1);
-        self.connect_after = Some(Instant::now() + backoff(self.failures));
+    fn failed(&mut self, error: DialError, now: Instant) {
+        let min = if error.is_absent {
+            BACKOFF_ABSENT_MIN
+        } else {
+            BACKOFF_MIN
+        };
+        self.pause = (self.pause * 2).clamp(min, BACKOFF_MAX);
+        self.connect_after = Some(now + jitter(self.pause));
+        self.why = error.why;
     }
 
     fn waiters_wake(&mut self) {
@@ -203,12 +254,58 @@ mod tests {
         }
     }
 
+    /// When a patient caller connects, until a daemon that is ready at `ready` answers: each attempt
+    /// before that fails with `error`. The clock is the test's own.
+    fn attempts_until(ready: Duration, error: impl Fn() -> DialError) -> Vec<Duration> {
+        let mut link = Link::<()>::new("x".into());
+        let begin = Instant::now();
+        let patient_until = Some(begin + Duration::from_secs(1000));
+        let (mut now, mut found) = (begin, Vec::new());
+        while found.last().is_none_or(|last| *last < ready) {
+            match link.step(now, patient_until, 0, Waker::noop()) {
+                Step::Connect => {
+                    found.push(now - begin);
+                    link.connected(Err(Some(error())), now);
+                }
+                Step::Wait(Some(until)) => now = until,
+                other => panic!("{other:?}"),
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn while_nobody_listens_the_pauses_double_from_1_ms_to_2_s() {
+        for kind in [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused] {
+            let absent = || DialError::of_unix(&kind.into());
+            let found = attempts_until(Duration::from_millis(4), absent);
+            assert!(
+                *found.last().unwrap() <= Duration::from_millis(7),
+                "{found:?}"
+            );
+            assert_eq!(found.len(), 4, "{found:?}");
+
+            let found = attempts_until(Duration::from_secs(60), absent);
+            let last = found[found.len() - 1] - found[found.len() - 2];
+            assert!((1500..=2000).contains(&last.as_millis()), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn after_other_failures_the_pauses_double_from_50_ms() {
+        let found = attempts_until(Duration::from_millis(4), || "it hung up".into());
+        assert_eq!(found.len(), 2);
+        assert!((37..=50).contains(&found[1].as_millis()), "{found:?}");
+        let denied = || DialError::of_unix(&io::ErrorKind::PermissionDenied.into());
+        assert!(attempts_until(Duration::from_millis(4), denied)[1].as_millis() >= 37);
+    }
+
     #[test]
     fn one_connects_and_the_others_wait() {
         let mut link = Link::new("x".into());
         assert!(matches!(step(&mut link, None, 0), Step::Connect));
         assert!(matches!(step(&mut link, None, 0), Step::Wait(None)));
-        link.connected(Ok(Arc::new(())));
+        link.connected(Ok(Arc::new(())), Instant::now());
         assert!(matches!(step(&mut link, None, 0), Step::Use(_)));
     }
 
@@ -217,7 +314,7 @@ mod tests {
         let mut link = Link::new("x".into());
         let later = Instant::now() + Duration::from_secs(100);
         assert!(matches!(step(&mut link, None, 0), Step::Connect));
-        link.connected(Err(Some("nobody".into())));
+        link.connected(Err(Some("nobody".into())), Instant::now());
         let Step::Unreachable(why) = step(&mut link, None, 0) else {
             panic!()
         };
@@ -231,7 +328,7 @@ mod tests {
     fn an_attempt_given_up_is_no_failure() {
         let mut link = Link::new("x".into());
         assert!(matches!(step(&mut link, None, 0), Step::Connect));
-        link.connected(Err(None));
+        link.connected(Err(None), Instant::now());
         assert!(matches!(step(&mut link, None, 0), Step::Connect));
     }
 
@@ -240,7 +337,7 @@ mod tests {
         let mut link = Link::new("x".into());
         let connection = Arc::new(());
         step(&mut link, None, 0);
-        link.connected(Ok(Arc::clone(&connection)));
+        link.connected(Ok(Arc::clone(&connection)), Instant::now());
         link.lost(&connection, false, "it hung up");
         let before = link.attempts();
         assert!(matches!(

@@ -9,10 +9,10 @@ use rustix::event::PollFlags;
 
 use crate::address::Address;
 use crate::blocking::park::{park_until, with_waker};
-use crate::blocking::socket::{Socket, Wait, why};
+use crate::blocking::socket::{Socket, Wait};
 use crate::cancel::{CancelToken, Descriptor, Listening};
 use crate::exchange::{Exchange, Failure, earlier};
-use crate::link::{self, CONNECT_MAX, Link, Step};
+use crate::link::{self, CONNECT_MAX, DialError, Link, Step, why};
 use crate::options::{Method, Options, Request};
 use crate::start;
 use crate::status::Error;
@@ -168,16 +168,16 @@ impl Channel {
                     let result = match self.dial(exchange) {
                         // One caller's short deadline is no reason to keep others from trying.
                         Err(_) if exchange.stop().is_some() => Err(None),
-                        Err(why) => Err(Some(why)),
+                        Err(error) => Err(Some(error)),
                         Ok(socket) => Ok(Arc::new(Connection::new(socket))),
                     };
-                    self.link().connected(result);
+                    self.link().connected(result, Instant::now());
                 }
             }
         }
     }
 
-    fn dial(&self, exchange: &Exchange) -> Result<Socket, String> {
+    fn dial(&self, exchange: &Exchange) -> Result<Socket, DialError> {
         let Inner {
             options,
             address,

@@ -15,6 +15,7 @@ use rustix::net::{
 
 use crate::address::Address;
 use crate::cancel::Descriptor;
+use crate::link::{DialError, why};
 use crate::sp::{self, HELLO_BYTES, Protocol, Transport};
 
 /// A connect(2) to a full backlog sleeps; so long at a time, to look whether it is still wanted.
@@ -48,11 +49,13 @@ impl Wait<'_> {
 }
 
 impl Socket {
-    /// Connects and exchanges hellos. The error says why not, for people.
-    pub fn dial(address: &Address, wait: &Wait<'_>) -> Result<Self, String> {
+    /// Connects and exchanges hellos.
+    pub fn dial(address: &Address, wait: &Wait<'_>) -> Result<Self, DialError> {
         address.check()?;
         let socket = match address {
-            Address::Ipc(path) => Self::Unix(connect_unix(path, wait).map_err(|e| why(&e))?),
+            Address::Ipc(path) => {
+                Self::Unix(connect_unix(path, wait).map_err(|error| DialError::of_unix(&error))?)
+            }
             Address::Tcp(place) => Self::Tcp(connect_tcp(place, wait).map_err(|e| why(&e))?),
         };
         socket.hello_exchange(wait)?;
@@ -173,15 +176,6 @@ pub(crate) fn has_ended(stream: impl AsFd) -> bool {
     )
 }
 
-/// An error of the system as people know it, without its number.
-pub(crate) fn why(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_owned()
-}
-
 fn connect_unix(path: &Path, wait: &Wait<'_>) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let socket = rustix::net::socket_with(
@@ -236,4 +230,30 @@ fn connect_tcp(place: &str, wait: &Wait<'_>) -> io::Result<TcpStream> {
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_dial_tells_whether_nobody_listens() {
+        let path = std::env::temp_dir().join(format!("tine-rs-dial-{}", crate::link::random_u32()));
+        let address = Address::Ipc(path.clone());
+        let wait = Wait {
+            until: None,
+            cancel: None,
+        };
+        let is_absent = || Socket::dial(&address, &wait).unwrap_err().is_absent;
+        assert!(is_absent(), "no such file");
+        let listener = UnixListener::bind(&path).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(listener.accept().unwrap()));
+            assert!(!is_absent(), "it hangs up");
+        });
+        drop(listener);
+        assert!(is_absent(), "connection refused");
+        std::fs::remove_file(&path).unwrap();
+    }
 }

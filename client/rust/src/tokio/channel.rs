@@ -12,10 +12,9 @@ use ::tokio::time::{Sleep, sleep_until, timeout, timeout_at};
 use prost::Message;
 
 use crate::address::Address;
-use crate::blocking::socket::why;
 use crate::cancel::{CancelToken, Listening};
 use crate::exchange::{Exchange, Failure};
-use crate::link::{self, CONNECT_MAX, Link, Step};
+use crate::link::{self, CONNECT_MAX, DialError, Link, Step, why};
 use crate::options::{Method, Options, Request};
 use crate::start;
 use crate::status::Error;
@@ -215,7 +214,7 @@ impl Channel {
         .await
     }
 
-    async fn dial(&self, deadline: Option<Instant>) -> Result<Stream, String> {
+    async fn dial(&self, deadline: Option<Instant>) -> Result<Stream, DialError> {
         let Inner {
             options, address, ..
         } = &*self.0;
@@ -315,18 +314,19 @@ impl Dialler {
                 spawn(driver);
                 Ok(connection)
             }
-            Ok(Err(why)) => Err(Some(why)),
+            Ok(Err(error)) => Err(Some(error)),
             Err(_) => Err(None), // closed
         };
         self.is_over = true;
-        channel.link().connected(result);
+        channel.link().connected(result, Instant::now());
     }
 }
 
 impl Drop for Dialler {
     fn drop(&mut self) {
         if !self.is_over {
-            self.channel.link().connected(Err(None)); // its runtime has ended
+            // Its runtime has ended.
+            self.channel.link().connected(Err(None), Instant::now());
         }
     }
 }

@@ -10,7 +10,8 @@ use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use ::tokio::net::{TcpStream, UnixStream};
 
 use crate::address::Address;
-use crate::blocking::socket::{has_ended, why};
+use crate::blocking::socket::has_ended;
+use crate::link::{DialError, why};
 use crate::sp::{self, HELLO_BYTES, Protocol, Transport};
 
 /// Until a connect(2) to a full backlog is tried again.
@@ -23,10 +24,15 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Connects and exchanges hellos. The error says why not, for people.
-    pub async fn dial(address: &Address) -> Result<Self, String> {
+    /// Connects and exchanges hellos.
+    pub async fn dial(address: &Address) -> Result<Self, DialError> {
         address.check()?;
-        let mut stream = Self::connect(address).await.map_err(|error| why(&error))?;
+        let mut stream = Self::connect(address)
+            .await
+            .map_err(|error| match address {
+                Address::Ipc(_) => DialError::of_unix(&error),
+                Address::Tcp(_) => why(&error).into(),
+            })?;
         stream
             .send(&sp::hello(Protocol::Req))
             .await
@@ -38,7 +44,7 @@ impl Stream {
             match std::future::poll_fn(|cx| stream.poll_receive(cx, room)).await {
                 Ok(0) => return Err("it hung up before it said hello".into()),
                 Ok(count) => got += count,
-                Err(error) => return Err(why(&error)),
+                Err(error) => return Err(why(&error).into()),
             }
         }
         sp::hello_check(Protocol::Req, &hello)?;
@@ -117,5 +123,26 @@ impl Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_read(cx, &mut room),
         })?;
         Poll::Ready(Ok(room.filled().len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::tokio::net::UnixListener;
+
+    #[tokio::test]
+    async fn a_dial_tells_whether_nobody_listens() {
+        let path = std::env::temp_dir().join(format!("tine-rs-dial-{}", crate::link::random_u32()));
+        let address = Address::Ipc(path.clone());
+        let dial = async || Stream::dial(&address).await.unwrap_err().is_absent;
+        assert!(dial().await, "no such file");
+        let listener = UnixListener::bind(&path).unwrap();
+        let hang_up = async || drop(listener.accept().await.unwrap());
+        let (is_absent, ()) = ::tokio::join!(dial(), hang_up());
+        assert!(!is_absent, "it hangs up");
+        drop(listener);
+        assert!(dial().await, "connection refused");
+        std::fs::remove_file(&path).unwrap();
     }
 }
