@@ -179,6 +179,10 @@ impl Channel {
     async fn connection(&self, exchange: &Exchange) -> Result<Arc<Connection>, Failure> {
         let attempts_before = self.link().attempts();
         loop {
+            // The runtime's timer may be late.
+            if let Some(error) = exchange.stop() {
+                return Err(Failure::Final(error));
+            }
             match self.step(exchange.patient_until(), attempts_before).await {
                 Step::Use(connection) => return Ok(connection),
                 Step::Unreachable(why) => return Err(Failure::Unreachable(why)),
@@ -314,6 +318,8 @@ impl Dialler {
                 spawn(driver);
                 Ok(connection)
             }
+            // One caller's short deadline is no reason to keep others from trying.
+            Ok(Err(_)) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => Err(None),
             Ok(Err(error)) => Err(Some(error)),
             Err(_) => Err(None), // closed
         };
