@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::status::Error;
+use crate::status::{Code, Error};
 
 pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
@@ -171,6 +171,7 @@ impl<C> Link<C> {
         match result {
             Ok(connection) => {
                 self.attempts += 1;
+                self.why.clear();
                 if !self.is_closed {
                     self.connection = Some(connection);
                 }
@@ -198,9 +199,21 @@ impl<C> Link<C> {
         if has_replied {
             self.pause = Duration::ZERO;
             self.connect_after = None;
+            self.why = why.to_owned();
         } else {
             self.failed(why.into(), Instant::now());
         }
+    }
+
+    /// The error of a caller that waited for the daemon until its time was up.
+    pub fn not_ready(&self) -> Error {
+        let why = if self.why.is_empty() {
+            "it did not answer in time"
+        } else {
+            &self.why
+        };
+        let message = format!("no tined answers at {}: {why}", self.name);
+        Error::plain(Code::Unavailable, message)
     }
 
     /// Returns the connection, which the caller ends.

@@ -15,7 +15,8 @@ use crate::exchange::{Exchange, Failure, earlier};
 use crate::link::{self, CONNECT_MAX, DialError, Link, Step, why};
 use crate::options::{Method, Options, Request};
 use crate::start;
-use crate::status::Error;
+use crate::status::{Code, Error};
+use crate::v1::{HealthRequest, methods};
 use crate::wire::{Seat, Wire};
 
 /// A sender that waits looks this often whether it is to receive, too.
@@ -72,6 +73,19 @@ impl Channel {
         if let Some(connection) = connection {
             connection.lock().break_off(link::CLOSED, true);
             connection.socket.shut_down();
+        }
+    }
+
+    /// Waits until the daemon answers, for `timeout` at most, and starts one where
+    /// [`Options::start`] says so. The error says why there is no answer: `UNAVAILABLE` with the
+    /// last failure when the time is up, or at once what the daemon replied.
+    pub fn ready(&self, timeout: Duration) -> Result<(), Error> {
+        let request = Request::new(HealthRequest {})
+            .timeout(timeout)
+            .retry(timeout);
+        match self.call(&methods::HEALTH, request) {
+            Err(error) if error.code == Code::DeadlineExceeded => Err(self.link().not_ready()),
+            result => result.map(|_| ()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::tokio::task::{spawn, spawn_blocking};
 use ::tokio::time::{Sleep, sleep_until, timeout, timeout_at};
@@ -17,9 +17,10 @@ use crate::exchange::{Exchange, Failure};
 use crate::link::{self, CONNECT_MAX, DialError, Link, Step, why};
 use crate::options::{Method, Options, Request};
 use crate::start;
-use crate::status::Error;
+use crate::status::{Code, Error};
 use crate::tokio::stream::Stream;
 use crate::tokio::until_cancelled;
+use crate::v1::{HealthRequest, methods};
 use crate::wire::{Seat, Wire};
 
 /// A connection to a daemon, for tasks of one tokio runtime: clones are the same one, and any
@@ -80,6 +81,19 @@ impl Channel {
         let connection = self.link().close();
         if let Some(connection) = connection {
             connection.lock().break_off(link::CLOSED, true);
+        }
+    }
+
+    /// Waits until the daemon answers, for `timeout` at most, and starts one where
+    /// [`Options::start`] says so. The error says why there is no answer: `UNAVAILABLE` with the
+    /// last failure when the time is up, or at once what the daemon replied.
+    pub async fn ready(&self, timeout: Duration) -> Result<(), Error> {
+        let request = Request::new(HealthRequest {})
+            .timeout(timeout)
+            .retry(timeout);
+        match self.call(&methods::HEALTH, request).await {
+            Err(error) if error.code == Code::DeadlineExceeded => Err(self.link().not_ready()),
+            result => result.map(|_| ()),
         }
     }
 

@@ -408,6 +408,7 @@ fn tined_is_started_once_when_asked() {
 #[ignore = "a part of tined_is_started_once_when_asked"]
 fn start_child() {
     let channel = Channel::open(Options::new().start(true)).unwrap();
+    channel.ready(LONG).unwrap();
     let client = StoreServiceClient::new(channel);
     client.health(v1::HealthRequest {}).unwrap();
 }
