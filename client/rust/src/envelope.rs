@@ -6,6 +6,7 @@ use prost::encoding::{
     WireType, decode_key, decode_varint, encode_key, encode_varint, encoded_len_varint,
 };
 
+use crate::reason::Reason;
 use crate::status::{Code, Error};
 use crate::v1;
 
@@ -55,7 +56,7 @@ pub fn request_encode(
     if out.len() - room + body_bytes > REQUEST_BYTES_MAX {
         return Err(Error::new(
             Code::InvalidArgument,
-            "TOO_LONG",
+            Reason::TooLong,
             "the request is longer than 16 MiB; send it in several",
         ));
     }

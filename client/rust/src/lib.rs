@@ -9,6 +9,7 @@ pub mod envelope;
 mod exchange;
 mod link;
 mod options;
+mod reason;
 #[doc(hidden)]
 #[allow(missing_docs)]
 pub mod sp;
@@ -32,4 +33,5 @@ pub mod v1 {
 pub use blocking::{Channel, Watch};
 pub use cancel::CancelToken;
 pub use options::{Method, Options, Request};
+pub use reason::Reason;
 pub use status::{Code, Error, Status};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::reason::Reason;
+
 /// gRPC's status codes, with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
@@ -76,7 +78,7 @@ impl fmt::Display for Code {
 pub struct Error {
     /// The kind of failure, for programs.
     pub code: Code,
-    /// A name of `enum Reason` in `store.proto` without its prefix: `SESSION_NOT_FOUND`.
+    /// The name of a [`Reason`]: `SESSION_NOT_FOUND`; the code's own name if there is no more to say.
     pub reason: String,
     /// For people: which field, and what to do about it.
     pub message: String,
@@ -86,13 +88,23 @@ pub struct Error {
 pub type Status = Error;
 
 impl Error {
-    /// An error of one's own, in an interceptor or a test.
+    /// An error of the caller's own, for example in a test. `reason` is a [`Reason`] or a text.
     pub fn new(code: Code, reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             code,
             reason: reason.into(),
             message: message.into(),
         }
+    }
+
+    /// The reason as a type, to match on.
+    pub fn reason(&self) -> Reason {
+        Reason::from(&*self.reason)
+    }
+
+    /// Whether the call failed for this reason.
+    pub fn is(&self, reason: Reason) -> bool {
+        self.reason == reason.name()
     }
 
     /// One whose reason is the code's own name.

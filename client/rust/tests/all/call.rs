@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use tine_client::v1::StoreServiceClient;
-use tine_client::{CancelToken, Channel, Code, Method, Options, Request, v1};
+use tine_client::{CancelToken, Channel, Code, Method, Options, Reason, Request, v1};
 
 use crate::support::*;
 
@@ -34,6 +34,7 @@ fn an_error_has_a_code_a_reason_and_a_message() {
         (error.code, &*error.reason),
         (Code::NotFound, "SESSION_NOT_FOUND")
     );
+    assert!(error.is(Reason::SessionNotFound));
     assert!(!error.message.is_empty());
     assert!(
         error
