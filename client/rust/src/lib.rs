@@ -8,6 +8,7 @@ mod cancel;
 pub mod envelope;
 mod exchange;
 mod link;
+mod listing;
 mod options;
 mod reason;
 #[doc(hidden)]
@@ -30,8 +31,9 @@ pub mod v1 {
         include_bytes!(concat!(env!("OUT_DIR"), "/descriptor_set.bin"));
 }
 
-pub use blocking::{Channel, Watch};
+pub use blocking::{Channel, Items, Pages, Watch};
 pub use cancel::CancelToken;
+pub use listing::Listing;
 pub use options::{Method, Options, Request};
 pub use reason::Reason;
 pub use status::{Code, Error, Status};

@@ -8,11 +8,13 @@ use prost::Message;
 use rustix::event::PollFlags;
 
 use crate::address::Address;
+use crate::blocking::pages::Pages;
 use crate::blocking::park::{park_until, with_waker};
 use crate::blocking::socket::{Socket, Wait};
 use crate::cancel::{CancelToken, Descriptor, Listening};
 use crate::exchange::{Exchange, Failure, earlier};
 use crate::link::{self, CONNECT_MAX, DialError, Link, Step, why};
+use crate::listing::Listing;
 use crate::options::{Method, Options, Request};
 use crate::start;
 use crate::status::{Code, Error};
@@ -106,6 +108,12 @@ impl Channel {
             };
             self.wait_until(&exchange, next?)?;
         }
+    }
+
+    /// The pages of a listing. The generated clients have one function for each listing, which call
+    /// this.
+    pub fn pages<Q: Listing>(&self, request: Request<Q>) -> Pages<Q> {
+        Pages::new(self.clone(), request)
     }
 
     /// One of its own, with a connection of its own, that ends with this one.

@@ -15,9 +15,11 @@ use crate::address::Address;
 use crate::cancel::{CancelToken, Listening};
 use crate::exchange::{Exchange, Failure};
 use crate::link::{self, CONNECT_MAX, DialError, Link, Step, why};
+use crate::listing::Listing;
 use crate::options::{Method, Options, Request};
 use crate::start;
 use crate::status::{Code, Error};
+use crate::tokio::pages::Pages;
 use crate::tokio::stream::Stream;
 use crate::tokio::until_cancelled;
 use crate::v1::{HealthRequest, methods};
@@ -141,6 +143,12 @@ impl Channel {
                 until_cancelled(&self.0.closed, sleep_until(until.into())).await?;
             }
         }
+    }
+
+    /// The pages of a listing. The generated clients have one function for each listing, which call
+    /// this.
+    pub fn pages<Q: Listing>(&self, request: Request<Q>) -> Pages<Q> {
+        Pages::new(self.clone(), request)
     }
 
     /// One of its own, with a connection of its own, that ends with this one.

@@ -2,10 +2,12 @@
 
 mod channel;
 mod feed;
+mod pages;
 mod stream;
 mod watch;
 
 pub use channel::Channel;
+pub use pages::{Items, Pages};
 pub use watch::Watch;
 
 use std::future::{Future, poll_fn};

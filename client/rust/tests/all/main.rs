@@ -5,6 +5,7 @@ mod examples;
 mod fuzz;
 mod hostile;
 mod killed;
+mod pages;
 mod ready;
 mod support;
 mod tokio_call;

@@ -275,25 +275,14 @@ pub fn text_of(message: &v1::Message) -> &str {
 
 /// All texts of a session's history.
 pub fn texts(client: &StoreServiceClient, session_id: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let request = v1::MessagesForSessionRequest {
-            session_id: session_id.into(),
-            cursor,
-            ..Default::default()
-        };
-        let page = client.messages_for_session(request).expect("a page");
-        found.extend(
-            page.messages
-                .iter()
-                .map(|message| text_of(message).to_owned()),
-        );
-        cursor = page.next_cursor;
-        if cursor.is_empty() {
-            return found;
-        }
-    }
+    let request = v1::MessagesForSessionRequest {
+        session_id: session_id.into(),
+        ..Default::default()
+    };
+    let messages = client.messages_for_session_pages(request).items();
+    messages
+        .map(|message| text_of(&message.expect("a page")).to_owned())
+        .collect()
 }
 
 /// Bytes as the message that they encode.
