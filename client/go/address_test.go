@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // freePort returns an address on this host that nobody has, with a port that the kernel gives to
@@ -116,19 +115,5 @@ func TestADirectoryOfOthersIsNotTrusted(t *testing.T) {
 	a.isInTmp = false // who names a place knows it
 	if err := a.check(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestBackoffGrowsToTwoSeconds(t *testing.T) {
-	most := backoffMin
-	for failures := 1; failures < 100; failures++ {
-		pause := backoff(failures)
-		if pause > most || pause < most*4/5 {
-			t.Errorf("%v after %d failures; wanted %v or up to a fifth less", pause, failures, most)
-		}
-		most = min(2*most, backoffMax)
-	}
-	if most != 2*time.Second {
-		t.Errorf("%v", most)
 	}
 }

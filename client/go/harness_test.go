@@ -280,7 +280,12 @@ type serverCall struct {
 // serve answers each request on a goroutine of its own.
 func serve(t testing.TB, answer func(*serverCall)) *server {
 	t.Helper()
-	listener, err := net.Listen("unix", filepath.Join(scratch(t), "s.sock"))
+	return serveAt(t, filepath.Join(scratch(t), "s.sock"), answer)
+}
+
+func serveAt(t testing.TB, socket string, answer func(*serverCall)) *server {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (c *Client) invoke(
 		// The first follows at once, for a server that was restarted is there again.
 		pause := time.Duration(0)
 		if failures > 0 {
-			pause = backoff(failures)
+			pause = backoff(backoffMin, failures)
 		}
 		if !time.Now().Add(pause).Before(e.retryUntil) || l.sleep(ctx, pause) != nil {
 			return err

@@ -21,6 +21,10 @@ const (
 	connectWait = 5 * time.Second
 	backoffMin  = 50 * time.Millisecond
 	backoffMax  = 2 * time.Second
+
+	// While nobody listens on the Unix socket. An attempt costs little there, and a tined that is
+	// being started listens within a few milliseconds.
+	backoffNobodyMin = time.Millisecond
 )
 
 // link keeps one connection to an address: it makes one when a call needs it, and another when that
@@ -30,6 +34,8 @@ type link struct {
 	starter *starter // nil: nobody starts tined
 	closed  context.Context
 	close   context.CancelFunc
+	now     func() time.Time // tests replace it, and the next one
+	after   func(time.Duration) <-chan time.Time
 
 	current  atomic.Pointer[conn]
 	failures atomic.Int32 // in a row
@@ -47,7 +53,7 @@ type attempt struct {
 }
 
 func newLink(parent context.Context, a address, s *starter) *link {
-	l := &link{address: a, starter: s}
+	l := &link{address: a, starter: s, now: time.Now, after: time.After}
 	l.closed, l.close = context.WithCancel(parent)
 	context.AfterFunc(l.closed, l.shutdown)
 	return l
@@ -80,7 +86,7 @@ func (l *link) connection(ctx context.Context, isPatient bool) (*conn, error) {
 			return c, nil
 		}
 		a := l.attempt
-		pause := time.Until(l.connectAfter)
+		pause := l.connectAfter.Sub(l.now())
 		if a == nil && pause <= 0 {
 			a = &attempt{done: make(chan struct{})}
 			l.attempt = a
@@ -111,10 +117,8 @@ func (l *link) connection(ctx context.Context, isPatient bool) (*conn, error) {
 
 // sleep waits, but not beyond the end of the context or of the client.
 func (l *link) sleep(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-l.after(pause):
 		return nil
 	case <-ctx.Done():
 		return contextError(ctx.Err(), false)
@@ -174,17 +178,20 @@ func isNobody(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// failed notes a failure, with the mutex. The next attempt waits for 50 ms to 2 s, twice as long
-// each time, and up to a fifth less, so that many clients of one server do not come at once.
+// failed notes a failed attempt and when the next one may be made. The mutex must be held.
 func (l *link) failed(why error) {
+	first := backoffMin
+	if l.address.transport == transportIPC && isNobody(why) {
+		first = backoffNobodyMin
+	}
 	l.why = why
-	l.connectAfter = time.Now().Add(backoff(int(l.failures.Add(1))))
+	l.connectAfter = l.now().Add(backoff(first, int(l.failures.Add(1))))
 }
 
-// backoff is how long to wait after so many failures in a row.
-func backoff(failures int) time.Duration {
-	pause := backoffMin << min(max(failures-1, 0), 10)
-	pause = min(pause, backoffMax)
+// backoff returns the pause after a number of failures in a row. It doubles with each failure up to
+// backoffMax, and is up to a fifth shorter, so that the clients of one server do not come at once.
+func backoff(first time.Duration, failures int) time.Duration {
+	pause := min(first<<min(max(failures-1, 0), 16), backoffMax)
 	return pause - time.Duration(mathrand.Int64N(int64(pause)/5))
 }
 

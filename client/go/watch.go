@@ -280,7 +280,7 @@ func (w *watch) mayGoOn(err error) bool {
 	}
 	w.busFailures = 0 // whoever comes next may have a bus
 	w.listFailures++
-	w.sleep(backoff(w.listFailures))
+	w.sleep(backoff(backoffMin, w.listFailures))
 	return w.ctx.Err() == nil
 }
 
@@ -316,7 +316,7 @@ func (w *watch) list(wait time.Duration) error {
 			InstanceId:    w.instanceID,
 			Limit:         pageEvents,
 			WaitMs:        uint32(wait.Milliseconds()),
-		}, page, false)
+		}, page, w.isStarted) // a stream that has begun waits for a tined that is restarted
 	if err != nil {
 		return err
 	}
