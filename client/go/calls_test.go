@@ -47,13 +47,14 @@ func TestAnErrorIsAStatusWithAReason(t *testing.T) {
 		t.Errorf("%v is no status with a message", err)
 	}
 	wrapped := fmt.Errorf("reading the plan: %w", err)
-	if Reason(wrapped) != "SESSION_NOT_FOUND" || status.Code(wrapped) != codes.NotFound {
+	if ReasonOf(wrapped) != "SESSION_NOT_FOUND" || status.Code(wrapped) != codes.NotFound {
 		t.Errorf("%v lost its reason or its code", wrapped)
 	}
-	if want := status.Error(codes.NotFound, status.Convert(err).Message()).Error(); err.Error() != want {
+	want := status.Error(codes.NotFound, status.Convert(err).Message()).Error() + " (SESSION_NOT_FOUND)"
+	if err.Error() != want {
 		t.Errorf("%q, wanted %q", err, want)
 	}
-	if Reason(nil) != "" || Reason(errors.New("other")) != "" {
+	if ReasonOf(nil) != "" || ReasonOf(errors.New("other")) != "" {
 		t.Error("an error of others has a reason")
 	}
 }

@@ -520,5 +520,5 @@ func (e *brokenError) status(address string) *statusError {
 	if e.sent {
 		known = "; whether the call was done is not known"
 	}
-	return failure(codes.Unavailable, reasonUnavailable, format, address, e.why, known)
+	return failure(codes.Unavailable, Unavailable, format, address, e.why, known)
 }

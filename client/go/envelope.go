@@ -80,9 +80,10 @@ func appendRequest(out []byte, head *requestHead, body proto.Message) ([]byte, e
 
 // response is a decoded Response. Its body is lent by the bytes that it was read from.
 type response struct {
-	code            codes.Code
-	message, reason string
-	body            []byte
+	code    codes.Code
+	reason  Reason
+	message string
+	body    []byte
 }
 
 // readResponse decodes a Response. A status or a body that is there twice is merged, as protobuf
@@ -130,7 +131,7 @@ func (out *response) readStatus(bytes []byte) error {
 		case number == fieldStatusMessage:
 			out.message = string(value)
 		default:
-			out.reason = string(value)
+			out.reason = Reason(value)
 		}
 	}
 	return nil

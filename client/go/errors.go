@@ -9,41 +9,39 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Names of enum Reason (proto/tine/v1/store.proto) that this client says itself. A failure with
-// nothing more to say has the name of its code.
-const (
-	reasonUnavailable      = "UNAVAILABLE"
-	reasonDeadlineExceeded = "DEADLINE_EXCEEDED"
-	reasonCancelled        = "CANCELLED"
-	reasonInternal         = "INTERNAL"
-	reasonInvalidArgument  = "INVALID_ARGUMENT"
-	reasonTooLong          = "TOO_LONG"
-	reasonUnimplemented    = "UNIMPLEMENTED"
-)
-
 // statusError is a status with the reason that the envelope has beside it.
 type statusError struct {
-	code            codes.Code
-	message, reason string
+	code    codes.Code
+	reason  Reason
+	message string
 }
 
-// Error says what a *status.Status of the same code would say, for logs to look alike.
+// Error returns the text of a *status.Status with the same code and message, and the reason.
 func (e *statusError) Error() string {
-	return fmt.Sprintf("rpc error: code = %s desc = %s", e.code, e.message)
+	text := fmt.Sprintf("rpc error: code = %s desc = %s", e.code, e.message)
+	if e.reason != "" {
+		text += fmt.Sprintf(" (%s)", e.reason)
+	}
+	return text
 }
 
 // GRPCStatus makes it an error of google.golang.org/grpc/status.
 func (e *statusError) GRPCStatus() *status.Status { return status.New(e.code, e.message) }
 
-// Is compares as the errors of google.golang.org/grpc/status do.
+// Is compares with a Reason, or with an error of this package as package status compares its own.
 func (e *statusError) Is(target error) bool {
+	if reason, ok := target.(Reason); ok {
+		return e.reason == reason
+	}
 	other, ok := target.(*statusError)
 	return ok && *e == *other
 }
 
-// Reason returns why a call failed: a name of enum Reason in store.proto without its prefix, such
-// as SESSION_NOT_FOUND; "" if err is not an error of this package.
-func Reason(err error) string {
+// Is says whether a call failed for this reason. The error may be wrapped.
+func Is(err error, reason Reason) bool { return errors.Is(err, reason) }
+
+// ReasonOf returns why a call failed; "" if err is not an error of this package.
+func ReasonOf(err error) Reason {
 	var own *statusError
 	if errors.As(err, &own) {
 		return own.reason
@@ -51,15 +49,15 @@ func Reason(err error) string {
 	return ""
 }
 
-func failure(code codes.Code, reason, format string, arguments ...any) *statusError {
+func failure(code codes.Code, reason Reason, format string, arguments ...any) *statusError {
 	return &statusError{code: code, reason: reason, message: fmt.Sprintf(format, arguments...)}
 }
 
 // contextError says that a call ended because its context did, before or after it was sent.
 func contextError(err error, sent bool) *statusError {
-	code, reason, message := codes.DeadlineExceeded, reasonDeadlineExceeded, "the time is up"
+	code, reason, message := codes.DeadlineExceeded, DeadlineExceeded, "the time is up"
 	if errors.Is(err, context.Canceled) {
-		code, reason, message = codes.Canceled, reasonCancelled, "the call was cancelled"
+		code, reason, message = codes.Canceled, Cancelled, "the call was cancelled"
 	}
 	if sent {
 		return failure(code, reason,
@@ -70,5 +68,5 @@ func contextError(err error, sent bool) *statusError {
 
 // closedError says that a call ended because Close was called.
 func closedError() *statusError {
-	return failure(codes.Canceled, reasonCancelled, "the client is closed")
+	return failure(codes.Canceled, Cancelled, "the client is closed")
 }

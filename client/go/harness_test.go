@@ -197,10 +197,10 @@ func history(t testing.TB, client *Client, session string) []string {
 }
 
 // wantStatus checks how a call failed.
-func wantStatus(t testing.TB, err error, code codes.Code, reason string) {
+func wantStatus(t testing.TB, err error, code codes.Code, reason Reason) {
 	t.Helper()
-	if status.Code(err) != code || Reason(err) != reason {
-		t.Fatalf("%v, reason %q; wanted %s, %q", err, Reason(err), code, reason)
+	if status.Code(err) != code || ReasonOf(err) != reason {
+		t.Fatalf("%v, reason %q; wanted %s, %q", err, ReasonOf(err), code, reason)
 	}
 }
 

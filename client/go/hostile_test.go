@@ -48,7 +48,7 @@ func TestHostileServers(t *testing.T) {
 					default:
 						t.Errorf("%v", err)
 					}
-					if Reason(err) == "" {
+					if ReasonOf(err) == "" {
 						t.Errorf("%v has no reason", err)
 					}
 				}

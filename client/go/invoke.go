@@ -52,7 +52,7 @@ func (c *Client) invoke(
 	request, ok := args.(proto.Message)
 	response, isMessage := reply.(proto.Message)
 	if !ok || !isMessage {
-		return failure(codes.Internal, reasonInternal,
+		return failure(codes.Internal, Internal,
 			"%T and %T are not both protobuf messages", args, reply)
 	}
 	if err := ctx.Err(); err != nil {
@@ -100,7 +100,7 @@ func (e *exchange) begin(ctx context.Context, c *Client, path string) error {
 	if isMade {
 		id, err := newOperationID()
 		if err != nil {
-			return failure(codes.Internal, reasonInternal, "no random bytes: %s", err)
+			return failure(codes.Internal, Internal, "no random bytes: %s", err)
 		}
 		e.head.operationID = id
 	}
@@ -166,7 +166,7 @@ func (e *exchange) attempt(ctx context.Context) (mayRetry bool, err error) {
 	defer connection.release(s)
 	said, err := readResponse(s.reply)
 	if err != nil {
-		return false, failure(codes.Internal, reasonInternal, "%s", err)
+		return false, failure(codes.Internal, Internal, "%s", err)
 	}
 	if said.code != codes.OK {
 		// tined says so of a call that it did not do.
@@ -174,7 +174,7 @@ func (e *exchange) attempt(ctx context.Context) (mayRetry bool, err error) {
 		return mayRetry, &statusError{code: said.code, reason: said.reason, message: said.message}
 	}
 	if err := proto.Unmarshal(said.body, e.reply); err != nil {
-		return false, failure(codes.Internal, reasonInternal, "%s", errNoResponse)
+		return false, failure(codes.Internal, Internal, "%s", errNoResponse)
 	}
 	return false, nil
 }
@@ -191,9 +191,9 @@ func (e *exchange) frame(ctx context.Context, t transport) (*frame, error) {
 	if err != nil {
 		f.release()
 		if errors.Is(err, errRequestTooLong) {
-			return nil, failure(codes.InvalidArgument, reasonTooLong, "%s", err)
+			return nil, failure(codes.InvalidArgument, TooLong, "%s", err)
 		}
-		return nil, failure(codes.Internal, reasonInternal, "the request cannot be encoded: %s", err)
+		return nil, failure(codes.Internal, Internal, "the request cannot be encoded: %s", err)
 	}
 	f.bytes = bytes
 	t.putHeader(bytes, len(bytes)-t.headerBytes())
@@ -240,7 +240,7 @@ func readCallOptions(opts []grpc.CallOption) (callOptions, error) {
 			wanted.isPatient = !option.FailFast
 		case grpc.ContentSubtypeCallOption, grpc.CustomCodecCallOption, grpc.ForceCodecCallOption,
 			grpc.ForceCodecV2CallOption, grpc.CompressorCallOption, grpc.PerRPCCredsCallOption:
-			return wanted, failure(codes.Unimplemented, reasonUnimplemented,
+			return wanted, failure(codes.Unimplemented, Unimplemented,
 				"the call option %T has no meaning here", option)
 		}
 	}
@@ -254,8 +254,8 @@ func (o callOptions) finish(err error) {
 	}
 	for _, trailer := range o.trailer {
 		*trailer = metadata.MD{}
-		if reason := Reason(err); err != nil && reason != "" {
-			trailer.Set(metadataReason, reason)
+		if reason := ReasonOf(err); reason != "" {
+			trailer.Set(metadataReason, string(reason))
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (l *link) unavailable(why error) error {
 	if l.closed.Err() != nil {
 		return closedError()
 	}
-	return failure(codes.Unavailable, reasonUnavailable, "no tined answers at %s: %s", l.address, why)
+	return failure(codes.Unavailable, Unavailable, "no tined answers at %s: %s", l.address, why)
 }
 
 // connect makes an attempt, whoever waits for it.

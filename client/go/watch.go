@@ -82,7 +82,7 @@ func (c *Client) NewStream(
 		return nil, err
 	}
 	if path != tinev1.StoreService_WatchEvents_FullMethodName {
-		return nil, failure(codes.Unimplemented, reasonUnimplemented, "%s is no stream", path)
+		return nil, failure(codes.Unimplemented, Unimplemented, "%s is no stream", path)
 	}
 	w := &watch{client: c, outer: ctx, options: wanted}
 	w.ctx, w.cancel = context.WithCancel(ctx)
@@ -119,8 +119,8 @@ func (w *watch) Header() (metadata.MD, error) { return metadata.MD{}, nil }
 
 // Trailer holds tine-reason once the stream has failed.
 func (w *watch) Trailer() metadata.MD {
-	if reason := Reason(w.err); reason != "" {
-		return metadata.Pairs(metadataReason, reason)
+	if reason := ReasonOf(w.err); reason != "" {
+		return metadata.Pairs(metadataReason, string(reason))
 	}
 	return metadata.MD{}
 }
@@ -162,7 +162,7 @@ func (w *watch) RecvMsg(message any) error {
 		return w.err
 	}
 	if !w.isStarted {
-		return w.end(failure(codes.Internal, reasonInternal, "the stream has had no request"))
+		return w.end(failure(codes.Internal, Internal, "the stream has had no request"))
 	}
 	w.asked = time.Now()
 	event, err := w.next()
@@ -515,14 +515,14 @@ func copyMessage(from, to any) error {
 	source, ok := from.(proto.Message)
 	target, isMessage := to.(proto.Message)
 	if !ok || !isMessage {
-		return failure(codes.Internal, reasonInternal, "%T and %T are not both messages", from, to)
+		return failure(codes.Internal, Internal, "%T and %T are not both messages", from, to)
 	}
 	bytes, err := proto.Marshal(source)
 	if err == nil {
 		err = proto.Unmarshal(bytes, target)
 	}
 	if err != nil {
-		return failure(codes.Internal, reasonInternal, "the message cannot be copied: %s", err)
+		return failure(codes.Internal, Internal, "the message cannot be copied: %s", err)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func TestHowAWatchIsRefused(t *testing.T) {
 	for _, row := range []struct {
 		request *tinev1.WatchEventsRequest
 		code    codes.Code
-		reason  string
+		reason  Reason
 	}{
 		{&tinev1.WatchEventsRequest{SessionId: noSession}, codes.NotFound, "SESSION_NOT_FOUND"},
 		{&tinev1.WatchEventsRequest{SessionId: "short"}, codes.InvalidArgument, "INVALID_ARGUMENT"},

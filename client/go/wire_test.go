@@ -217,7 +217,7 @@ func TestVectorsOfResponses(t *testing.T) {
 				}
 			}
 			if said.code != codes.Code(vector.Code) || said.message != vector.Message ||
-				said.reason != vector.Reason {
+				said.reason != Reason(vector.Reason) {
 				t.Errorf("%+v, wanted %+v", said, vector)
 			}
 		})
@@ -342,7 +342,7 @@ func FuzzResponse(f *testing.F) {
 		}
 		status := response.GetStatus()
 		if said.code != knownCode(uint64(status.GetCode())) ||
-			said.message != status.GetMessage() || said.reason != status.GetReason() ||
+			said.message != status.GetMessage() || said.reason != Reason(status.GetReason()) ||
 			!bytes.Equal(said.body, response.Body) {
 			t.Fatalf("%x: %+v, wanted %v", encoded, said, &response)
 		}

@@ -46,7 +46,7 @@ func main() {
 	}
 	defer client.Close()
 	if err := run(context.Background(), tinev1.NewStoreServiceClient(client), files); err != nil {
-		log.Fatalf("%v (%s)", err, tine.Reason(err))
+		log.Fatal(err)
 	}
 }
 

@@ -60,7 +60,7 @@ type line struct {
 	Step    string          `json:"step"`
 	Call    string          `json:"call"`
 	Code    codes.Code      `json:"code"`
-	Reason  string          `json:"reason"`
+	Reason  tine.Reason     `json:"reason"`
 	Message string          `json:"message"`
 	Reply   json.RawMessage `json:"reply"`
 }
@@ -127,7 +127,7 @@ func (r *runner) runOnce(s *step, id string) error {
 	reply, err := r.call(ctx, s, request)
 	out := line{Step: id, Call: s.Call, Code: status.Code(err)}
 	if err != nil {
-		out.Reason, out.Message = tine.Reason(err), status.Convert(err).Message()
+		out.Reason, out.Message = tine.ReasonOf(err), status.Convert(err).Message()
 		return r.out.Encode(out)
 	}
 	out.Reply = reply
