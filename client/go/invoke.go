@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tine-store/tine/client/go/tinev1"
 )
 
 const (
@@ -28,7 +30,7 @@ type exchange struct {
 	head         requestHead
 	args, reply  proto.Message
 	isRepeatable bool
-	isPatient    bool
+	patience     patience
 	retryUntil   time.Time // zero: it is tried once
 }
 
@@ -40,14 +42,14 @@ func (c *Client) Invoke(
 ) error {
 	wanted, err := readCallOptions(opts)
 	if err == nil {
-		err = c.invoke(ctx, c.link, path, args, reply, wanted.isPatient)
+		err = c.invoke(ctx, c.link, path, args, reply, wanted.patience)
 	}
 	wanted.finish(err)
 	return err
 }
 
 func (c *Client) invoke(
-	ctx context.Context, l *link, path string, args, reply any, isPatient bool,
+	ctx context.Context, l *link, path string, args, reply any, p patience,
 ) error {
 	request, ok := args.(proto.Message)
 	response, isMessage := reply.(proto.Message)
@@ -58,10 +60,45 @@ func (c *Client) invoke(
 	if err := ctx.Err(); err != nil {
 		return contextError(err, false)
 	}
-	e := exchange{link: l, args: request, reply: response, isPatient: isPatient}
+	e := exchange{link: l, args: request, reply: response, patience: p}
 	if err := e.begin(ctx, c, path); err != nil {
 		return err
 	}
+	if c.options.retry > 0 {
+		e.retryFor(ctx, c.options.retry)
+		e.patience = patient
+	}
+	return e.run(ctx)
+}
+
+// Ready waits until tined answers, and with WithStart starts one if none listens. It returns nil,
+// or what waiting does not mend: tined cannot be started, or refuses the token. Else it waits until
+// the context ends; the error then says why the last attempt failed.
+func (c *Client) Ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return contextError(err, false)
+	}
+	e := exchange{
+		link: c.link, args: new(tinev1.HealthRequest), reply: new(tinev1.HealthResponse),
+		patience: patientUnlessPermanent,
+	}
+	if err := e.begin(ctx, c, tinev1.StoreService_Health_FullMethodName); err != nil {
+		return err
+	}
+	e.retryFor(ctx, math.MaxInt64)
+	return e.run(ctx)
+}
+
+// retryFor allows further attempts until the context's deadline, or for so long if it has none.
+func (e *exchange) retryFor(ctx context.Context, limit time.Duration) {
+	e.retryUntil = time.Now().Add(limit)
+	if deadline, ok := ctx.Deadline(); ok {
+		e.retryUntil = deadline
+	}
+}
+
+// run makes the call, and makes it again while that is allowed.
+func (e *exchange) run(ctx context.Context) error {
 	for failures := 0; ; failures++ {
 		mayRetry, err := e.try(ctx)
 		if err == nil || !mayRetry {
@@ -72,7 +109,7 @@ func (c *Client) invoke(
 		if failures > 0 {
 			pause = backoff(backoffMin, failures)
 		}
-		if !time.Now().Add(pause).Before(e.retryUntil) || l.sleep(ctx, pause) != nil {
+		if !time.Now().Add(pause).Before(e.retryUntil) || e.link.sleep(ctx, pause) != nil {
 			return err
 		}
 	}
@@ -105,13 +142,6 @@ func (e *exchange) begin(ctx context.Context, c *Client, path string) error {
 		e.head.operationID = id
 	}
 	e.isRepeatable = known.isRead || e.head.operationID != "" && known.isRemembered
-	if c.options.retry > 0 {
-		e.retryUntil = time.Now().Add(c.options.retry)
-		if deadline, ok := ctx.Deadline(); ok {
-			e.retryUntil = deadline
-		}
-		e.isPatient = true
-	}
 	return nil
 }
 
@@ -148,7 +178,7 @@ func (e *exchange) attempt(ctx context.Context) (mayRetry bool, err error) {
 		waits, cancel = context.WithDeadline(ctx, e.retryUntil)
 		defer cancel()
 	}
-	connection, err := e.link.connection(waits, e.isPatient)
+	connection, err := e.link.connection(waits, e.patience)
 	if err != nil {
 		if waits.Err() != nil && ctx.Err() == nil {
 			err = e.link.unavailable(e.link.lastFailure())
@@ -224,7 +254,7 @@ func newOperationID() (string, error) {
 
 // callOptions is what this client knows of gRPC's.
 type callOptions struct {
-	isPatient        bool
+	patience         patience
 	headers, trailer []*metadata.MD
 }
 
@@ -237,7 +267,10 @@ func readCallOptions(opts []grpc.CallOption) (callOptions, error) {
 		case grpc.TrailerCallOption:
 			wanted.trailer = append(wanted.trailer, option.TrailerAddr)
 		case grpc.FailFastCallOption:
-			wanted.isPatient = !option.FailFast
+			wanted.patience = impatient
+			if !option.FailFast {
+				wanted.patience = patient
+			}
 		case grpc.ContentSubtypeCallOption, grpc.CustomCodecCallOption, grpc.ForceCodecCallOption,
 			grpc.ForceCodecV2CallOption, grpc.CompressorCallOption, grpc.PerRPCCredsCallOption:
 			return wanted, failure(codes.Unimplemented, Unimplemented,

@@ -43,7 +43,7 @@ type link struct {
 	mutex        sync.Mutex
 	attempt      *attempt // the one that is being made
 	connectAfter time.Time
-	why          error // the last one failed
+	why          error // of the last attempt's failure; nil after one that succeeded
 }
 
 // attempt is one at connecting; all callers wait for the same.
@@ -69,9 +69,27 @@ func (l *link) shutdown() {
 	}
 }
 
-// connection returns the connection, made if there is none. Who is patient waits through failures
-// for as long as the context allows; others hear of the first.
-func (l *link) connection(ctx context.Context, isPatient bool) (*conn, error) {
+// patience says which failed attempts to connect a caller waits through.
+type patience byte
+
+const (
+	impatient              patience = iota // none
+	patientUnlessPermanent                 // all but those that end with a permanentError
+	patient                                // all
+)
+
+// permanentError is the end of an attempt that a later one does not mend.
+type permanentError struct{ why error }
+
+func (e *permanentError) Error() string { return e.why.Error() }
+
+func (p patience) waitsThrough(why error) bool {
+	permanent := new(permanentError)
+	return p == patient || p == patientUnlessPermanent && !errors.As(why, &permanent)
+}
+
+// connection returns the connection, and makes it if there is none.
+func (l *link) connection(ctx context.Context, p patience) (*conn, error) {
 	if c := l.current.Load(); c != nil {
 		return c, nil
 	}
@@ -96,7 +114,7 @@ func (l *link) connection(ctx context.Context, isPatient bool) (*conn, error) {
 		l.mutex.Unlock()
 
 		if a == nil {
-			if !isPatient {
+			if p == impatient {
 				return nil, l.unavailable(why)
 			}
 			if err := l.sleep(ctx, pause); err != nil {
@@ -107,9 +125,9 @@ func (l *link) connection(ctx context.Context, isPatient bool) (*conn, error) {
 		select {
 		case <-a.done:
 		case <-ctx.Done():
-			return nil, contextError(ctx.Err(), false)
+			return nil, l.waitEnded(ctx.Err())
 		}
-		if a.err != nil && !isPatient {
+		if a.err != nil && !p.waitsThrough(a.err) {
 			return nil, l.unavailable(a.err)
 		}
 	}
@@ -121,17 +139,30 @@ func (l *link) sleep(ctx context.Context, pause time.Duration) error {
 	case <-l.after(pause):
 		return nil
 	case <-ctx.Done():
-		return contextError(ctx.Err(), false)
+		return l.waitEnded(ctx.Err())
 	case <-l.closed.Done():
 		return closedError()
 	}
 }
 
+const unavailableFormat = "no tined answers at %s: %s"
+
 func (l *link) unavailable(why error) error {
 	if l.closed.Err() != nil {
 		return closedError()
 	}
-	return failure(codes.Unavailable, Unavailable, "no tined answers at %s: %s", l.address, why)
+	return failure(codes.Unavailable, Unavailable, unavailableFormat, l.address, why)
+}
+
+// waitEnded returns the error of a call whose context ended while it waited for the connection.
+func (l *link) waitEnded(err error) error {
+	ended := contextError(err, false)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.why != nil {
+		ended.message += "; " + fmt.Sprintf(unavailableFormat, l.address, l.why)
+	}
+	return ended
 }
 
 // connect makes an attempt, whoever waits for it.
@@ -147,6 +178,7 @@ func (l *link) connect(a *attempt) {
 		a.err = err
 		l.failed(err)
 	} else {
+		l.why = nil
 		l.current.Store(newConn(l, socket, l.address.transport))
 	}
 	l.mutex.Unlock()
@@ -158,7 +190,7 @@ func (l *link) connect(a *attempt) {
 
 func (l *link) dial() (net.Conn, error) {
 	if err := l.address.check(); err != nil {
-		return nil, err
+		return nil, &permanentError{err}
 	}
 	socket, err := l.dialOnce()
 	if err != nil && l.starter != nil && isNobody(err) {

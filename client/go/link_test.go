@@ -1,13 +1,16 @@
 package tine
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/tine-store/tine/client/go/tinev1"
 )
@@ -130,4 +133,75 @@ func TestPausesAreLongerWhileAServerHangsUp(t *testing.T) {
 	clock.install(client.link)
 	invokePatiently(t, client)
 	clock.wantPauses(t, backoffMin, attempts)
+}
+
+func TestReadyWaitsUntilAServerListens(t *testing.T) {
+	const attempts = 3
+	socket := filepath.Join(scratch(t), "s.sock")
+	client := dial(t, schemeIPC+socket)
+	clock := fakeClock{pause: func(count int) {
+		if count == attempts {
+			serveAt(t, socket, (*serverCall).ok)
+		}
+	}}
+	clock.install(client.link)
+	if err := client.Ready(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	clock.wantPauses(t, backoffNobodyMin, attempts)
+}
+
+// A tined that stops refuses calls, or breaks their connections, before its socket is gone.
+func TestReadyWaitsThroughTheEndOfAServer(t *testing.T) {
+	s := serve(t, func(c *serverCall) {
+		switch c.number {
+		case 0, 1:
+			c.reply(&tinev1.Response{Status: &tinev1.Status{
+				Code: int32(codes.Unavailable), Reason: string(Unavailable),
+			}})
+		case 2:
+			c.connection.Close()
+		default:
+			c.ok()
+		}
+	})
+	client := dial(t, s.url())
+	clock := fakeClock{}
+	clock.install(client.link)
+	if err := client.Ready(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if _, requests := s.count(); requests != 4 {
+		t.Errorf("%d requests", requests)
+	}
+}
+
+func TestReadyEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	client := dial(t, schemeIPC+scratch(t)+"/nobody.sock")
+	clock := fakeClock{pause: func(count int) {
+		if count == 3 {
+			cancel()
+		}
+	}}
+	clock.install(client.link)
+	err := client.Ready(ctx)
+	wantStatus(t, err, codes.Canceled, Cancelled)
+	if !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("the last failure is missing: %v", err)
+	}
+	wantStatus(t, client.Ready(ctx), codes.Canceled, Cancelled)
+
+}
+
+func TestReadyReturnsAtOnceWhatWaitingDoesNotMend(t *testing.T) {
+	s := serve(t, func(c *serverCall) {
+		c.reply(&tinev1.Response{Status: &tinev1.Status{
+			Code: int32(codes.Unauthenticated), Reason: string(Unauthenticated),
+		}})
+	})
+	client := dial(t, s.url())
+	wantStatus(t, client.Ready(context.Background()), codes.Unauthenticated, Unauthenticated)
+	client.Close()
+	wantStatus(t, client.Ready(context.Background()), codes.Canceled, Cancelled)
 }

@@ -48,15 +48,15 @@ func newStarter(a address) (*starter, error) {
 func (s *starter) start(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
 	tined, err := findTined()
 	if err != nil {
-		return nil, err
+		return nil, &permanentError{err}
 	}
 	directory, err := stateDirectory()
 	if err != nil {
-		return nil, err
+		return nil, &permanentError{err}
 	}
 	lock, err := takeLock(ctx, filepath.Join(directory, "start.lock"))
 	if err != nil {
-		return nil, fmt.Errorf("no tined runs, and none can be started: %w", err)
+		return nil, &permanentError{fmt.Errorf("no tined runs, and none can be started: %w", err)}
 	}
 	defer lock.Close()
 	if socket, err := dial(); err == nil || !isNobody(err) {
@@ -73,7 +73,7 @@ func (s *starter) start(ctx context.Context, dial func() (net.Conn, error)) (net
 		}
 	}
 	if err != nil && !errors.Is(err, errInUse) {
-		return nil, err
+		return nil, &permanentError{err}
 	}
 	return dial()
 }

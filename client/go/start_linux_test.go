@@ -1,6 +1,7 @@
 package tine
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -102,5 +103,27 @@ func TestAServerThatCannotStartSaysWhy(t *testing.T) {
 	}
 	if _, err := Dial("tcp://127.0.0.1:7461", WithStart()); err == nil {
 		t.Error("a start over tcp was promised")
+	}
+}
+
+func TestReadyStartsAServer(t *testing.T) {
+	socket := place(t)
+	client := dial(t, schemeIPC+socket, WithStart())
+	if err := client.Ready(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if holder(t, socket) == 0 {
+		t.Error("no tined runs")
+	}
+}
+
+func TestReadySaysWhyAServerCannotBeStarted(t *testing.T) {
+	socket := place(t)
+	t.Setenv("TINED", "/nowhere/tined")
+	client := dial(t, schemeIPC+socket, WithStart(), WithRetry(limit))
+	err := client.Ready(context.Background())
+	wantStatus(t, err, codes.Unavailable, Unavailable)
+	if !strings.Contains(err.Error(), "/nowhere/tined") {
+		t.Errorf("%v", err)
 	}
 }

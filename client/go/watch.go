@@ -149,7 +149,7 @@ func (w *watch) SendMsg(message any) error {
 			w.isStarted = true
 			return nil
 		}
-		isPatient := w.options.isPatient || w.client.options.retry > 0
+		isPatient := w.options.patience == patient || w.client.options.retry > 0
 		if !isPatient || !w.mayGoOn(err) {
 			return w.end(err)
 		}
@@ -232,7 +232,7 @@ func (w *watch) findStart() error {
 	defer cancel()
 	var stats tinev1.StatsResponse
 	err := w.client.invoke(ctx, w.link, tinev1.StoreService_Stats_FullMethodName,
-		&tinev1.StatsRequest{}, &stats, false)
+		&tinev1.StatsRequest{}, &stats, impatient)
 	if err != nil {
 		return err
 	}
@@ -309,6 +309,10 @@ func (w *watch) list(wait time.Duration) error {
 	defer cancel()
 	begun := time.Now()
 	page := new(tinev1.ListEventsResponse)
+	wanted := impatient
+	if w.isStarted {
+		wanted = patient // a stream that has begun waits for a tined that is restarted
+	}
 	err := w.client.invoke(ctx, w.link, tinev1.StoreService_ListEvents_FullMethodName,
 		&tinev1.ListEventsRequest{
 			AfterSequence: w.after,
@@ -316,7 +320,7 @@ func (w *watch) list(wait time.Duration) error {
 			InstanceId:    w.instanceID,
 			Limit:         pageEvents,
 			WaitMs:        uint32(wait.Milliseconds()),
-		}, page, w.isStarted) // a stream that has begun waits for a tined that is restarted
+		}, page, wanted)
 	if err != nil {
 		return err
 	}
