@@ -68,7 +68,7 @@ static void client_send(FleetClient *client)
 {
     SpFrame frame;
     request_renew_operation_id(&client->request);
-    sp_frame_begin(&frame, SP_ID_BIT | 1, buffer_slice(&client->request));
+    sp_frame_begin(&frame, SP_ID_LAST | 1, buffer_slice(&client->request));
     require(sp_frame_send(&frame, client->fd) == SP_DONE, "a request does not fit the socket");
 }
 

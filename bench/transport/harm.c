@@ -10,7 +10,7 @@
 #include "os/clock.h"
 #include "sp_wire.h"
 
-enum { HARM_SECONDS_MAX = 120, PIPELINE_DEPTH = 64, NON_READERS = 50, HELLO_BYTES = 8 };
+enum { HARM_SECONDS_MAX = 120, PIPELINE_DEPTH = 64, NON_READERS = 50 };
 
 static int plain_connect(const char *path)
 {
@@ -25,12 +25,12 @@ static int plain_connect(const char *path)
 // Connects and hangs up: at once, after its hello, after the server's.
 static void storm(const char *path)
 {
-    static const uint8_t HELLO[HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
     for (size_t i = 0;; i++) {
         int fd = plain_connect(path);
         if (fd < 0) continue;
-        uint8_t hello[HELLO_BYTES];
-        if (i % 3 == 1) (void)send(fd, HELLO, sizeof(HELLO), MSG_NOSIGNAL);
+        uint8_t hello[SP_HELLO_BYTES];
+        sp_hello_write(SP_PROTOCOL_REQ, hello);
+        if (i % 3 == 1) (void)send(fd, hello, sizeof(hello), MSG_NOSIGNAL);
         if (i % 3 == 2) (void)recv(fd, hello, sizeof(hello), 0);
         close(fd);
     }
@@ -56,7 +56,7 @@ static int pipeline_open(const char *path, const Buffer *request)
     int fd = sp_dial(path, clock_monotonic_ns() + 1000000000, why);
     for (uint32_t i = 0; fd >= 0 && i < PIPELINE_DEPTH; i++) {
         SpFrame frame;
-        sp_frame_begin(&frame, SP_ID_BIT | i, buffer_slice(request));
+        sp_frame_begin(&frame, SP_ID_LAST | i, buffer_slice(request));
         if (sp_frame_send(&frame, fd) != SP_DONE) break;
     }
     return fd;

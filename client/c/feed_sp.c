@@ -55,7 +55,7 @@ static bool receive(SpFeed *sp)
     } else {
         sp_reader_took(&sp->reader, (size_t)count);
     }
-    bool is_other = sp->hello_size == SP_HELLO_BYTES && !sp_hello_is_of_pub(sp->hello);
+    bool is_other = sp->hello_size == SP_HELLO_BYTES && !sp_hello_is(sp->hello, SP_PROTOCOL_PUB);
     return count > 0 && !is_other;
 }
 

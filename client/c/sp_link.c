@@ -216,7 +216,7 @@ Slot *slot_take(Connection *connection)
     uint32_t index = connection->free_slots[--connection->free_count];
     Slot *slot = &connection->slots[index];
     slot->id =
-        SP_ID_BIT | index | (connection->id_counter++ & ID_COUNTER_MASK) * CHANNEL_IN_FLIGHT_MAX;
+        SP_ID_LAST | index | (connection->id_counter++ & ID_COUNTER_MASK) * CHANNEL_IN_FLIGHT_MAX;
     slot->state = SLOT_WAITING;
     return slot;
 }

@@ -16,16 +16,8 @@
 #include "os/clock.h"
 
 enum {
-    ID_BYTES = 4,
-    FRAME_BYTES = SP_HEADER_BYTES - ID_BYTES, // its type and length
-    FRAME_TYPE = 1,
     POLL_MS_MAX = 60 * 1000,
 };
-
-static const uint8_t HELLO_REQ[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
-static const uint8_t HELLO_REP[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
-static const uint8_t HELLO_SUB[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x21, 0, 0};
-static const uint8_t HELLO_PUB[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x20, 0, 0};
 
 static bool connect_until(int fd, const char *path, int64_t deadline_ns);
 static bool connect_to(int fd, const char *path);
@@ -75,7 +67,8 @@ static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
 {
     uint8_t hello[SP_HELLO_BYTES];
     size_t got = 0;
-    ssize_t count = send(fd, HELLO_REQ, SP_HELLO_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT);
+    sp_hello_write(SP_PROTOCOL_REQ, hello);
+    ssize_t count = send(fd, hello, SP_HELLO_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (count > 0 && got < SP_HELLO_BYTES) {
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
         int ready = poll(&wanted, 1, channel_poll_ms(deadline_ns, POLL_MS_MAX));
@@ -94,7 +87,7 @@ static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
         snprintf(why, SP_WHY_BYTES, "it hung up before it said hello");
         return false;
     }
-    if (memcmp(hello, HELLO_REP, SP_HELLO_BYTES) != 0) {
+    if (!sp_hello_is(hello, SP_PROTOCOL_REP)) {
         snprintf(why, SP_WHY_BYTES, "what listens there is no REP socket");
         return false;
     }
@@ -105,37 +98,19 @@ int sp_subscribe(const char *path)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
-    if (connect_to(fd, path) &&
-        send(fd, HELLO_SUB, SP_HELLO_BYTES, MSG_NOSIGNAL) == SP_HELLO_BYTES) {
+    uint8_t hello[SP_HELLO_BYTES];
+    sp_hello_write(SP_PROTOCOL_SUB, hello);
+    if (connect_to(fd, path) && send(fd, hello, SP_HELLO_BYTES, MSG_NOSIGNAL) == SP_HELLO_BYTES) {
         return fd;
     }
     close(fd);
     return -1;
 }
 
-bool sp_hello_is_of_pub(const uint8_t hello[SP_HELLO_BYTES])
-{
-    return memcmp(hello, HELLO_PUB, SP_HELLO_BYTES) == 0;
-}
-
-static void put_u32(uint8_t *out, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
-static uint32_t get_u32(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 void sp_frame_begin(SpFrame *frame, uint32_t id, Slice body)
 {
-    uint64_t length = body.size + ID_BYTES;
-    frame->header[0] = FRAME_TYPE;
-    put_u32(frame->header + 1, (uint32_t)(length >> 32));
-    put_u32(frame->header + 5, (uint32_t)length);
-    put_u32(frame->header + 9, id);
+    sp_frame_write(SP_ID_BYTES + body.size, frame->header);
+    sp_id_write(id, frame->header + SP_FRAME_HEADER_BYTES);
     frame->body = body;
     frame->sent = 0;
 }
@@ -198,24 +173,24 @@ void sp_reader_took(SpReader *reader, size_t size)
 static SpResult header_read(SpReader *reader, const char **out_why)
 {
     const uint8_t *bytes = reader->inbox + reader->begin;
-    size_t id_bytes = reader->has_no_ids ? 0 : ID_BYTES;
+    size_t id_bytes = reader->has_no_ids ? 0 : SP_ID_BYTES;
     size_t begun_bytes = reader->end - reader->begin;
-    if (begun_bytes < FRAME_BYTES) return SP_AGAIN;
-    uint64_t length = (uint64_t)get_u32(bytes + 1) << 32 | get_u32(bytes + 5);
+    if (begun_bytes < SP_FRAME_HEADER_BYTES) return SP_AGAIN;
+    uint64_t length;
     *out_why = "it sent a frame that is none of SP";
-    if (bytes[0] != FRAME_TYPE || length < id_bytes) return SP_BROKEN;
+    if (!sp_frame_read(bytes, &length) || length < id_bytes) return SP_BROKEN;
     *out_why = "it sent a reply that is too long";
     if (length > CHANNEL_PAYLOAD_BYTES_MAX) return SP_BROKEN;
-    if (begun_bytes < FRAME_BYTES + id_bytes) return SP_AGAIN;
+    if (begun_bytes < SP_FRAME_HEADER_BYTES + id_bytes) return SP_AGAIN;
     *out_why = "there is no memory for its reply";
     uint8_t *room;
     Error error = buffer_reset(&reader->body, 0);
     if (!error) error = buffer_reserve(&reader->body, (size_t)length - id_bytes, &room);
     if (error) return SP_BROKEN;
-    reader->id = reader->has_no_ids ? 0 : get_u32(bytes + 9);
+    reader->id = reader->has_no_ids ? 0 : sp_id_read(bytes + SP_FRAME_HEADER_BYTES);
     reader->body_left = (size_t)length - id_bytes;
     reader->is_in_body = true;
-    reader->begin += FRAME_BYTES + id_bytes;
+    reader->begin += SP_FRAME_HEADER_BYTES + id_bytes;
     return SP_DONE;
 }
 

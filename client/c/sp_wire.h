@@ -1,9 +1,5 @@
-// The SP wire format of a REQ and of a SUB socket on a Unix stream: the hello and the frames, no
-// threads.
-//
-//     hello   00 'S' 'P' 00 | u16 protocol | 00 00      each side sends one, then reads one
-//     frame   01 | u64 length | u32 id, top bit set | body      big-endian; length is id and body
-//     of PUB  01 | u64 length | body
+// The client's side of SP (wire/sp.h) on a Unix socket: connects, sends frames, receives frames. It
+// has no threads.
 
 #pragma once
 
@@ -11,15 +7,13 @@
 
 #include "base/buffer.h"
 #include "base/slice.h"
+#include "wire/sp.h"
 
 enum {
-    SP_HELLO_BYTES = 8,
-    SP_HEADER_BYTES = 13,
+    SP_HEADER_BYTES = SP_FRAME_HEADER_BYTES + SP_ID_BYTES,
     SP_INBOX_BYTES = 32 * 1024,
     SP_WHY_BYTES = 160,
 };
-
-#define SP_ID_BIT UINT32_C(0x80000000)
 
 // Connects to a socket and exchanges hellos, until a monotonic time at the latest. Returns the
 // file descriptor, or -1 and in `why` a sentence's end: "no such …".
@@ -28,7 +22,6 @@ int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES]);
 // Connects a SUB socket and says its hello; waits for nothing. The other side's hello is the first
 // that comes. Returns the file descriptor, or -1.
 int sp_subscribe(const char *path);
-bool sp_hello_is_of_pub(const uint8_t hello[SP_HELLO_BYTES]);
 
 // A frame on its way out. `sent` counts its bytes that the kernel has taken.
 typedef struct SpFrame {

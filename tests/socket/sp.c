@@ -1,4 +1,4 @@
-// The SP wire by hand.
+// The SP peer of the tests: connects, writes and reads frames with blocking calls.
 
 #include "sp.h"
 
@@ -82,13 +82,13 @@ static bool sp_read(Sp sp, void *bytes, size_t size)
 
 bool sp_hello(Sp sp, unsigned protocol)
 {
-    uint8_t hello[SP_HELLO_BYTES] = {0, 'S', 'P', 0, 0, (uint8_t)protocol, 0, 0};
+    uint8_t hello[PEER_HELLO_BYTES] = {0, 'S', 'P', 0, 0, (uint8_t)protocol, 0, 0};
     return sp_write(sp, hello, sizeof(hello));
 }
 
 int sp_read_hello(Sp sp)
 {
-    uint8_t hello[SP_HELLO_BYTES];
+    uint8_t hello[PEER_HELLO_BYTES];
     if (!sp_read(sp, hello, sizeof(hello))) return -1;
     CHECK(hello[0] == 0 && hello[1] == 'S' && hello[2] == 'P' && hello[3] == 0);
     return hello[4] << 8 | hello[5];

@@ -1,11 +1,14 @@
-// The SP wire by hand: a peer that can be as rude as a test wants. Nothing of NNG or of our client.
+// A peer that speaks SP as a test wants, correctly or not. It uses neither NNG nor server/wire, so
+// that tests find an error that both sides of the product share.
 
 #pragma once
 
 #include "base/slice.h"
 #include "harness.h"
 
-enum { SP_REQ = 0x30, SP_REP = 0x31, SP_PUB = 0x20, SP_SUB = 0x21, SP_HELLO_BYTES = 8 };
+enum { SP_REQ = 0x30, SP_REP = 0x31, SP_PUB = 0x20, SP_SUB = 0x21 };
+
+enum { PEER_HELLO_BYTES = 8 };
 
 typedef struct Sp {
     int fd;

@@ -204,7 +204,7 @@ TEST(hellos_that_are_none)
     scene_open(&scene);
     for (size_t i = 0; i < test_scaled(500); i++) {
         Sp sp = sp_connect(scene.server.path);
-        CHECK(sp_write(sp, HELLOS[i % 5], SP_HELLO_BYTES));
+        CHECK(sp_write(sp, HELLOS[i % 5], PEER_HELLO_BYTES));
         do {
             check_served(scene.good);
         } while (!sp_is_closed(sp));

@@ -98,7 +98,8 @@ TEST(hellos_are_taken_as_the_vectors_say)
         CHECK_EQ(hello.size, SP_HELLO_BYTES);
         printf("%s\n", vector->name);
         bool is_req = strcmp(vector->client, "req") == 0;
-        CHECK_EQ(is_req ? req_accepts(vector) : sp_hello_is_of_pub(hello.bytes), vector->is_ok);
+        CHECK_EQ(is_req ? req_accepts(vector) : sp_hello_is(hello.bytes, SP_PROTOCOL_PUB),
+                 vector->is_ok);
     }
 }
 
