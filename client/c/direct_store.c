@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "kv/file_names.h"
 #include "os/process.h"
 
 enum { PLACE_BYTES_MAX = PATH_BYTES_MAX + 16 };
@@ -117,7 +118,7 @@ static bool check_place(const DirectPlace *place, Doubt *doubt)
                          "the server is in another PID namespace");
     }
     char path[PLACE_BYTES_MAX];
-    int size = snprintf(path, sizeof(path), "%s/data.mdb", said->directory);
+    int size = snprintf(path, sizeof(path), "%s/" KV_FILE_DATA, said->directory);
     if (size >= PATH_BYTES_MAX || stat(path, &status) != 0) {
         return doubt_say(doubt, TINE_FALLBACK_OTHER_NAMESPACE, "%.200s is not to be seen here",
                          said->directory);
@@ -300,8 +301,8 @@ bool direct_store_is_current(DirectStore *store, bool looks)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     if (stat(store->directory, &status) != 0 || !is_directory(store, &status) ||
-        !file_is(store, "data.mdb", store->files.data) ||
-        !file_is(store, "lock.mdb", store->files.lock)) {
+        !file_is(store, KV_FILE_DATA, store->files.data) ||
+        !file_is(store, KV_FILE_LOCK, store->files.lock)) {
         return false;
     }
     if (ns_of(&now) - changed_ns > settled_after_ns(&changed)) {

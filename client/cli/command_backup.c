@@ -1,27 +1,20 @@
 // tine backup: a copy of the store while tined runs, checked before it gets its name.
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli.h"
-#include "daemon/paths.h"
 #include "format.h"
 #include "json.h"
 #include "os/clock.h"
-#include "os/directory.h"
 #include "os/path.h"
 #include "place.h"
-#include "progress.h"
-#include "store/copy.h"
-#include "verify.h"
+#include "store/files.h"
 
 typedef struct Backup {
     Cli *cli;
     Place from;
-    char to[PATH_MAX], partial[PATH_MAX];
+    char to[PATH_MAX];
     char instance_id[INSTANCE_ID_BYTES + 1]; // of the tined that answers; "": none does
     Verified verified;
     int64_t begun_ns;
@@ -29,9 +22,8 @@ typedef struct Backup {
 
 static int find_target(Backup *backup, const char *argument);
 static int ask_instance(Backup *backup);
-static int make_copy(Backup *backup);
-static int check_copy(Backup *backup);
-static int name_copy(const Backup *backup);
+static int make(Backup *backup);
+static int fail(const Backup *backup, Error error, const ErrorDetail *detail);
 static void print_result(const Backup *backup);
 
 static int run(Cli *cli, int argument_count, char **arguments)
@@ -42,16 +34,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
     int code = place_find(cli, &backup.from);
     if (!code) code = find_target(&backup, argument_count > 0 ? arguments[0] : NULL);
     if (!code) code = ask_instance(&backup);
-    if (!code) code = make_copy(&backup);
-    if (code) return code;
-    code = check_copy(&backup);
-    if (!code) code = name_copy(&backup);
-    if (code) {
-        partial_remove(backup.partial);
-        return code;
-    }
-    print_result(&backup);
-    return EXIT_OK;
+    if (!code) code = make(&backup);
+    if (!code) print_result(&backup);
+    return code;
 }
 
 static int find_target(Backup *backup, const char *argument)
@@ -65,12 +50,7 @@ static int find_target(Backup *backup, const char *argument)
     if (path_make_absolute(backup->to, sizeof(backup->to), &detail)) {
         return cli_say(EXIT_FAILED, "%s", detail.text);
     }
-    if (access(backup->to, F_OK) == 0) {
-        return cli_say(EXIT_FAILED, "%s exists already; a backup is never written over",
-                       backup->to);
-    }
-    size = snprintf(backup->partial, PATH_MAX, "%s.partial-%ld", backup->to, (long)getpid());
-    return size < PATH_MAX ? EXIT_OK : cli_usage(backup->cli, "the path is too long");
+    return EXIT_OK;
 }
 
 // A tined that answers must be the one whose store this is, or a person would find out too late
@@ -95,64 +75,42 @@ static int ask_instance(Backup *backup)
     return EXIT_OK;
 }
 
-static int make_copy(Backup *backup)
+static int make(Backup *backup)
 {
-    char file[PATH_MAX + 16];
-    snprintf(file, sizeof(file), "%s/data.mdb", backup->partial);
-    StoreCopy copy = {
+    BackupOptions options = {
         .from = backup->from.directory,
-        .to = backup->partial,
+        .to = backup->to,
         .is_compact = option_is_given(backup->cli, "compact"),
+        .accepts_damage = option_is_given(backup->cli, "damaged"),
+        .instance_id = backup->instance_id,
+        .hooks = place_progress(),
     };
     ErrorDetail detail = {{0}};
-    partial_guard(backup->partial);
-    Progress *progress = progress_begin("copying", file, place_bytes(backup->from.directory));
-    Error error = store_copy(&copy, &detail);
-    progress_end(progress);
-    if (!error) return EXIT_OK;
-    bool is_missing = place_bytes(backup->from.directory) == 0;
-    return cli_say(is_missing ? EXIT_NOT_FOUND : EXIT_FAILED, "%s",
-                   detail.text[0] ? detail.text : error_text(error));
+    Error error = backup_make(&options, &detail, &backup->verified);
+    return error ? fail(backup, error, &detail) : EXIT_OK;
 }
 
-static int check_copy(Backup *backup)
+static int fail(const Backup *backup, Error error, const ErrorDetail *detail)
 {
-    int code = verify_copy(backup->partial, &backup->verified);
-    partial_clean(backup->partial);
-    if (code) return code;
     const Verified *verified = &backup->verified;
-    if (!verified_is_clean(verified) && !option_is_given(backup->cli, "damaged")) {
-        (void)verified_say(verified, backup->from.directory);
-        return cli_say(EXIT_FAILED, "no backup was made; --damaged makes one all the same");
-    }
-    const char *instance_id = backup->instance_id;
-    if (verified->is_read && *instance_id && strcmp(verified->instance_id, instance_id) != 0) {
+    if (verified->is_read && error == ERROR_INVALID_ARGUMENT) {
         return cli_say(EXIT_FAILED,
                        "the tined behind %s keeps another store than the one in %s; say which is "
                        "meant with --data",
                        backup->cli->url, backup->from.directory);
     }
-    return EXIT_OK;
-}
-
-static int name_copy(const Backup *backup)
-{
-    ErrorDetail detail = {{0}};
-    char above[PATH_MAX];
-    path_directory_of(backup->to, above, sizeof(above));
-    if (rename(backup->partial, backup->to) != 0) {
-        return cli_say(EXIT_FAILED, "cannot rename the backup to %s: %s", backup->to,
-                       strerror(errno));
-    }
-    partial_guard(NULL);
-    if (directory_flush(above, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
-    return EXIT_OK;
+    bool is_missing = store_files_bytes(backup->from.directory) == 0;
+    int code = place_fail(error, detail);
+    if (is_missing) return EXIT_NOT_FOUND;
+    bool is_damaged = verified->error || (verified->is_read && !verified_is_clean(verified));
+    if (!is_damaged) return code;
+    return cli_say(EXIT_FAILED, "no backup was made; --damaged makes one all the same");
 }
 
 static void print_result(const Backup *backup)
 {
     const StoreCheckResult *result = &backup->verified.result;
-    uint64_t bytes = place_bytes(backup->to);
+    uint64_t bytes = store_files_bytes(backup->to);
     int64_t took_ms = (clock_monotonic_ns() - backup->begun_ns) / 1000000;
     if (backup->cli->is_json) {
         printf("{\"path\": ");

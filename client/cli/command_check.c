@@ -2,13 +2,13 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "json.h"
 #include "place.h"
+#include "progress.h"
+#include "store/files.h"
 #include "text.h"
-#include "verify.h"
 
 enum { LIMIT_DEFAULT = 100 };
 
@@ -88,15 +88,6 @@ static void print_json_end(const Verified *verified)
            result->events);
 }
 
-// Before anything is printed: what is no store at all is no damage.
-static int look_for_store(const Place *place)
-{
-    char path[PATH_MAX + 16];
-    snprintf(path, sizeof(path), "%s/data.mdb", place->directory);
-    if (access(path, F_OK) == 0) return EXIT_OK;
-    return cli_say(EXIT_NOT_FOUND, "there is no store in %s", place->directory);
-}
-
 static int print_result(const Cli *cli, const Verified *verified)
 {
     bool is_damage = verified->is_read || verified->error == ERROR_CORRUPT;
@@ -122,12 +113,18 @@ static int run(Cli *cli, int argument_count, char **arguments)
         int size = snprintf(place.directory, sizeof(place.directory), "%s", arguments[0]);
         if (size >= (int)sizeof(place.directory)) return cli_usage(cli, "the path is too long");
     }
-    if (!code) code = look_for_store(&place);
     if (code) return code;
+    // Before anything is printed: a directory without a store is not a damaged one.
+    if (!store_files_exist(place.directory)) {
+        return cli_say(EXIT_NOT_FOUND, "there is no store in %s", place.directory);
+    }
     if (cli->is_json) printf("{\"damage\": [");
     Verified verified;
-    code = verify_store(place.directory, print_damage, &printing, &verified);
-    return code ? code : print_result(cli, &verified);
+    ErrorDetail detail = {{0}};
+    Progress *progress = progress_begin("checking", NULL, 0);
+    Error error = verify_store(place.directory, print_damage, &printing, &detail, &verified);
+    progress_end(progress);
+    return error ? place_fail(error, &detail) : print_result(cli, &verified);
 }
 
 static const Option OPTIONS[] = {

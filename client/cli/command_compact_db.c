@@ -5,41 +5,7 @@
 #include "cli.h"
 #include "format.h"
 #include "place.h"
-#include "progress.h"
-#include "store/copy.h"
-#include "verify.h"
-
-static int make_copy(const char *directory, const char *partial)
-{
-    char file[PATH_MAX + 16];
-    snprintf(file, sizeof(file), "%s/data.mdb", partial);
-    StoreCopy copy = {.from = directory, .to = partial, .is_compact = true};
-    ErrorDetail detail = {{0}};
-    Progress *progress = progress_begin("copying", file, 0);
-    Error error = store_copy(&copy, &detail);
-    progress_end(progress);
-    if (!error) return EXIT_OK;
-    return cli_say(EXIT_FAILED, "%s", detail.text[0] ? detail.text : error_text(error));
-}
-
-static int compact(const Place *place)
-{
-    char partial[PATH_MAX];
-    int code = place_partial(place, "compact", partial);
-    if (code) return code;
-    partial_guard(partial);
-    code = make_copy(place->directory, partial);
-    if (code) return code;
-    Verified verified;
-    code = verify_copy(partial, &verified);
-    if (!code && !verified_is_clean(&verified)) {
-        (void)verified_say(&verified, place->directory);
-        code = cli_say(EXIT_FAILED, "nothing was changed");
-    }
-    if (!code) code = place_swap(place, partial, NULL);
-    if (code) partial_remove(partial);
-    return code;
-}
+#include "store/files.h"
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {
@@ -48,13 +14,17 @@ static int run(Cli *cli, int argument_count, char **arguments)
     static Place place;
     int code = place_find(cli, &place);
     if (code) return code;
-    uint64_t before = place_bytes(place.directory);
+    uint64_t before = store_files_bytes(place.directory);
     if (before == 0) return cli_say(EXIT_NOT_FOUND, "there is no store in %s", place.directory);
-    code = place_lock(&place);
-    if (!code) code = compact(&place);
-    place_release(&place);
-    if (code) return code;
-    uint64_t after = place_bytes(place.directory);
+    ErrorDetail detail = {{0}};
+    Verified verified;
+    BackupHooks hooks = place_progress();
+    Error error = backup_compact(place.directory, &hooks, &detail, &verified);
+    if (error) {
+        code = place_fail(error, &detail);
+        return error == ERROR_CORRUPT ? cli_say(code, "nothing was changed") : code;
+    }
+    uint64_t after = store_files_bytes(place.directory);
     if (cli->is_json) {
         printf("{\"bytes_before\": %" PRIu64 ", \"bytes_after\": %" PRIu64 "}\n", before, after);
     } else {

@@ -1,96 +1,45 @@
 // tine restore-backup: a backup in the place of the store.
 
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
-#include "daemon/paths.h"
 #include "json.h"
-#include "os/directory.h"
 #include "place.h"
-#include "progress.h"
-#include "store/copy.h"
-#include "verify.h"
+#include "store/files.h"
 
 typedef struct Restore {
     const Cli *cli;
-    const char *backup;
     Place place;
-    char partial[PATH_MAX], kept[PATH_MAX + 64];
-    bool keeps_old;
+    char kept[PATH_MAX + 64];
+    bool is_kept;
     Verified verified;
 } Restore;
 
-static int copy_backup(Restore *restore);
-static int renew(const Restore *restore);
 static void print_result(const Restore *restore);
-
-static int lock_place(Restore *restore)
-{
-    ErrorDetail detail = {{0}};
-    int code = place_find(restore->cli, &restore->place);
-    if (code) return code;
-    const char *directory = restore->place.directory;
-    if (directory_make(directory, &detail)) return cli_say(EXIT_FAILED, "%s", detail.text);
-    code = place_lock(&restore->place);
-    if (code) return code;
-    restore->keeps_old = place_bytes(directory) > 0;
-    snprintf(restore->kept, sizeof(restore->kept), "%s/before-restore-%s", directory,
-             stamp_now().text);
-    return place_partial(&restore->place, "restore", restore->partial);
-}
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {
     (void)argument_count;
     static Restore restore;
     restore.cli = cli;
-    restore.backup = arguments[0];
-    restore.place.lock = -1;
-    if (place_bytes(restore.backup) == 0) {
-        return cli_say(EXIT_NOT_FOUND, "there is no backup in %s", restore.backup);
+    if (store_files_bytes(arguments[0]) == 0) {
+        return cli_say(EXIT_NOT_FOUND, "there is no backup in %s", arguments[0]);
     }
-    int code = lock_place(&restore);
-    if (!code) code = copy_backup(&restore);
-    if (!code) {
-        code = verify_copy(restore.partial, &restore.verified);
-        if (!code && !verified_is_clean(&restore.verified)) {
-            code = verified_say(&restore.verified, restore.backup);
-        }
-        if (!code) code = renew(&restore);
-        if (!code) code = place_swap(&restore.place, restore.partial, restore.kept);
-        if (code) partial_remove(restore.partial);
-    }
-    place_release(&restore.place);
-    if (!code) print_result(&restore);
-    return code;
-}
-
-static int copy_backup(Restore *restore)
-{
-    char file[PATH_MAX + 16];
-    snprintf(file, sizeof(file), "%s/data.mdb", restore->partial);
-    partial_guard(restore->partial);
-    StoreCopy copy = {.from = restore->backup, .to = restore->partial};
+    int code = place_find(cli, &restore.place);
+    if (code) return code;
+    snprintf(restore.kept, sizeof(restore.kept), "%s/before-restore-%s", restore.place.directory,
+             stamp_now().text);
+    RestoreOptions options = {
+        .backup = arguments[0],
+        .directory = restore.place.directory,
+        .kept = restore.kept,
+        .hooks = place_progress(),
+    };
     ErrorDetail detail = {{0}};
-    Progress *progress = progress_begin("copying", file, place_bytes(restore->backup));
-    Error error = store_copy(&copy, &detail);
-    progress_end(progress);
-    if (!error) return EXIT_OK;
-    return cli_say(EXIT_FAILED, "%s", detail.text[0] ? detail.text : error_text(error));
-}
-
-static int renew(const Restore *restore)
-{
-    StoreOptions options = {.directory = restore->partial};
-    ErrorDetail detail = {{0}};
-    Store *store = NULL;
-    Error error = store_open(&options, &detail, &store);
-    if (!error) error = store_renew(store, &detail);
-    store_close(store);
-    if (!error) return EXIT_OK;
-    return cli_say(EXIT_FAILED, "%s", detail.text[0] ? detail.text : error_text(error));
+    Error error = backup_restore(&options, &detail, &restore.verified, &restore.is_kept);
+    if (error) return place_fail(error, &detail);
+    print_result(&restore);
+    return EXIT_OK;
 }
 
 static void print_result(const Restore *restore)
@@ -99,7 +48,7 @@ static void print_result(const Restore *restore)
     if (restore->cli->is_json) {
         printf("{\"data\": ");
         json_write_text(stdout, slice_of(restore->place.directory));
-        if (restore->keeps_old) {
+        if (restore->is_kept) {
             printf(", \"kept\": ");
             json_write_text(stdout, slice_of(restore->kept));
         }
@@ -109,7 +58,7 @@ static void print_result(const Restore *restore)
     }
     printf("%s: %" PRIu64 " sessions, %" PRIu64 " messages\n", restore->place.directory,
            result->sessions, result->messages);
-    if (restore->keeps_old) printf("the old store is kept in %s\n", restore->kept);
+    if (restore->is_kept) printf("the old store is kept in %s\n", restore->kept);
 }
 
 static const Option OPTIONS[] = {

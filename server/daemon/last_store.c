@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "store/files.h"
 
 enum { NOTE_BYTES_MAX = PATH_BYTES_MAX + sizeof(".store"), NOTE_MODE = 0600 };
 
@@ -40,11 +41,10 @@ static bool is_same_directory(const struct stat *a, const char *path)
 
 Error last_store_check(const char *socket, const char *data, ErrorDetail *detail)
 {
-    char last[PATH_BYTES_MAX], file[NOTE_BYTES_MAX + sizeof("/data.mdb")];
-    struct stat directory, store;
+    char last[PATH_BYTES_MAX];
+    struct stat directory;
     read_note(socket, last);
-    snprintf(file, sizeof(file), "%s/data.mdb", last);
-    if (last[0] != '/' || stat(last, &directory) != 0 || stat(file, &store) != 0 ||
+    if (last[0] != '/' || stat(last, &directory) != 0 || !store_files_exist(last) ||
         is_same_directory(&directory, data)) {
         return ERROR_NONE;
     }

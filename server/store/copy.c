@@ -12,9 +12,10 @@
 
 #include "base/limits.h"
 #include "os/directory.h"
+#include "store/files.h"
 #include "store/record.h"
 
-enum { COPY_PATH_BYTES_MAX = PATH_BYTES_MAX + 16, RENEW_SLICE_EVENTS = 10000 };
+enum { RENEW_SLICE_EVENTS = 10000 };
 
 static const char *const TABLE_NAMES[TABLE_COUNT] = {
 #define X(constant, name) name,
@@ -59,8 +60,8 @@ Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
 
 static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail)
 {
-    char path[COPY_PATH_BYTES_MAX];
-    snprintf(path, sizeof(path), "%s/data.mdb", copy->to);
+    StorePath data = store_path(copy->to, KV_FILE_DATA);
+    const char *path = data.text;
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return fail(detail, "make", path);
     Error error = kv_copy(kv, file, copy->is_compact, detail);

@@ -15,32 +15,19 @@
 #include "os/directory.h"
 #include "report/log.h"
 #include "store/copy.h"
+#include "store/files.h"
 #include "store/session.h"
 #include "store/session_index.h"
 
 enum {
-    MIGRATE_PATH_BYTES_MAX = PATH_BYTES_MAX + 64,
     SLICE_SESSIONS = 1000,
     KEPT_MAX = 1000, // directories of older files, tried one after the other
 };
 
-typedef struct FilePath {
-    char text[MIGRATE_PATH_BYTES_MAX];
-} FilePath;
-
 static Error bring_up(const StoreOptions *options, const char *directory, uint64_t version,
                       ErrorDetail *detail);
 static Error flush(const char *directory, ErrorDetail *detail);
-static Error keep_old(const StoreOptions *options, FilePath *out_kept, ErrorDetail *detail);
-
-// The store is open, so its own path fits; the names below it are ours, and short.
-static FilePath path_in(const char *directory, const char *name)
-{
-    FilePath path;
-    int size = snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
-    assert(size > 0 && (size_t)size < sizeof(path.text));
-    return path;
-}
+static Error keep_old(const char *directory, StorePath *out_kept, ErrorDetail *detail);
 
 static Error fail(ErrorDetail *detail, const char *what, const char *path)
 {
@@ -49,30 +36,21 @@ static Error fail(ErrorDetail *detail, const char *what, const char *path)
                      strerror(errno));
 }
 
-static void remove_copy(const char *directory)
-{
-    static const char *const NAMES[] = {"data.mdb", "lock.mdb", "lock.pair", "tine.lock"};
-    for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++) {
-        (void)unlink(path_in(directory, NAMES[i]).text);
-    }
-    (void)rmdir(directory);
-}
-
 Error migrate_copy(const StoreOptions *options, Kv *kv, uint64_t version, ErrorDetail *detail)
 {
-    FilePath directory = path_in(options->directory, "migrating");
+    StorePath directory = store_path_migrating(options->directory);
     log_write(LOG_INFO, "migrating the store", "directory=%s from_format=%llu to_format=%d",
               options->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
-    remove_copy(directory.text);
+    store_files_remove(directory.text);
     if (mkdir(directory.text, 0700) != 0) return fail(detail, "make", directory.text);
-    FilePath path = path_in(directory.text, "data.mdb");
+    StorePath path = store_path(directory.text, KV_FILE_DATA);
     int file = open(path.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     Error error = file < 0 ? fail(detail, "make", path.text)
                            : kv_copy(kv, file, /* is_compact= */ false, detail);
     if (file >= 0 && close(file) != 0 && !error) error = fail(detail, "close", path.text);
     if (!error) error = bring_up(options, directory.text, version, detail);
     if (!error) error = flush(directory.text, detail);
-    if (error) remove_copy(directory.text);
+    if (error) store_files_remove(directory.text);
     return error;
 }
 
@@ -151,7 +129,7 @@ static Error bring_up(const StoreOptions *options, const char *directory, uint64
 
 static Error flush(const char *directory, ErrorDetail *detail)
 {
-    FilePath path = path_in(directory, "data.mdb");
+    StorePath path = store_path(directory, KV_FILE_DATA);
     int file = open(path.text, O_RDWR | O_CLOEXEC);
     if (file < 0) return fail(detail, "open", path.text);
     Error error = fsync(file) != 0 ? fail(detail, "flush", path.text) : ERROR_NONE;
@@ -161,40 +139,24 @@ static Error flush(const char *directory, ErrorDetail *detail)
 
 Error migrate_swap(const StoreOptions *options, ErrorDetail *detail)
 {
-    FilePath directory = path_in(options->directory, "migrating"), kept;
-    FilePath from = path_in(directory.text, "data.mdb");
-    FilePath to = path_in(options->directory, "data.mdb");
-    Error error = keep_old(options, &kept, detail);
-    if (!error && rename(from.text, to.text) != 0) {
-        error = fail(detail, "rename the copy to", to.text);
-        remove_copy(kept.text);
-    }
+    StorePath copy = store_path_migrating(options->directory), kept;
+    Error error = keep_old(options->directory, &kept, detail);
     if (!error) {
-        (void)unlink(path_in(options->directory, "lock.mdb").text); // the old file's
-        error = directory_flush(options->directory, detail);
+        error =
+            store_files_swap(options->directory, copy.text, /* removes_flushed= */ false, detail);
+        if (error && store_files_bytes(copy.text) > 0) store_files_remove(kept.text);
     }
-    remove_copy(directory.text);
+    store_files_remove(copy.text);
     return error;
 }
 
-// Gives the old file its second name, in a directory of its own, and makes that name last.
-static Error keep_old(const StoreOptions *options, FilePath *out_kept, ErrorDetail *detail)
+// Keeps the old store in the first directory whose name is free.
+static Error keep_old(const char *directory, StorePath *out_kept, ErrorDetail *detail)
 {
-    char name[64];
-    snprintf(name, sizeof(name), "before-format-%d", STORE_FORMAT_VERSION);
-    *out_kept = path_in(options->directory, name);
-    for (int i = 2; mkdir(out_kept->text, 0700) != 0; i++) {
-        if (errno != EEXIST || i > KEPT_MAX) return fail(detail, "make", out_kept->text);
-        snprintf(name, sizeof(name), "before-format-%d-%d", STORE_FORMAT_VERSION, i);
-        *out_kept = path_in(options->directory, name);
-    }
-    FilePath kept = path_in(out_kept->text, "data.mdb");
-    Error error = ERROR_NONE;
-    if (link(path_in(options->directory, "data.mdb").text, kept.text) != 0) {
-        error = fail(detail, "keep the old store as", kept.text);
-    }
-    if (!error) error = directory_flush(out_kept->text, detail);
-    if (!error) error = directory_flush(options->directory, detail);
-    if (error) remove_copy(out_kept->text);
-    return error;
+    struct stat found;
+    int number = 1;
+    do {
+        *out_kept = store_path_before_format(directory, STORE_FORMAT_VERSION, number);
+    } while (lstat(out_kept->text, &found) == 0 && number++ < KEPT_MAX);
+    return store_files_keep(directory, out_kept->text, /* with_flushed= */ false, detail);
 }

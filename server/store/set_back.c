@@ -4,6 +4,7 @@
 #include "store/set_back.h"
 
 #include "base/limits.h"
+#include "kv/file_names.h"
 #include "report/log.h"
 #include "store/copy.h"
 
@@ -36,7 +37,7 @@ Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is_renewe
     if (error) return error;
     kv_forget_set_back(kv, options->directory);
     if (kv_has_failed(kv)) {
-        return error_say(detail, ERROR_IO, "cannot flush %s/data.mdb", options->directory);
+        return error_say(detail, ERROR_IO, "cannot flush %s/" KV_FILE_DATA, options->directory);
     }
     log_write(LOG_WARNING, "a power cut or a disk error took the store back to its last flush",
               "directory=\"%s\"", options->directory);

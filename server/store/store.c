@@ -17,9 +17,8 @@
 
 #include "base/limits.h"
 #include "os/directory.h"
-#include "os/lock.h"
 #include "report/log.h"
-#include "store/copy.h"
+#include "store/files.h"
 #include "store/migrate.h"
 #include "store/set_back.h"
 #include "wire/encode.h"
@@ -53,14 +52,6 @@ static Key meta_key(const char *name)
     Key key = {.size = 0};
     key_add(&key, name, strlen(name));
     return key;
-}
-
-static Error lock_directory(Store *store, ErrorDetail *detail)
-{
-    char path[PATH_BYTES_MAX + 16];
-    snprintf(path, sizeof(path), "%s/tine.lock", store->directory);
-    return lock_take(path, store->directory, "stop it or take another directory", detail,
-                     &store->lock_fd);
 }
 
 static void state_encode(const StoreState *state, uint8_t out[STATE_BYTES])
@@ -271,15 +262,15 @@ static Error store_open_files(Store *store, ErrorDetail *detail)
         Error error = store_make_directory(store, detail);
         if (error) return error;
     }
-    if (is_read_only) {
-        char path[PATH_BYTES_MAX + 16];
-        snprintf(path, sizeof(path), "%s/data.mdb", store->directory);
-        if (access(path, R_OK) != 0) {
-            return error_say(detail, ERROR_IO, "there is no store in %s: %s", store->directory,
-                             strerror(errno));
-        }
+    if (is_read_only && access(store_path(store->directory, KV_FILE_DATA).text, R_OK) != 0) {
+        return error_say(detail, ERROR_IO, "there is no store in %s: %s", store->directory,
+                         strerror(errno));
     }
-    Error error = store->options.is_beside ? ERROR_NONE : lock_directory(store, detail);
+    Error error = ERROR_NONE;
+    if (!store->options.is_beside) {
+        error = store_files_lock(store->directory, "stop it or take another directory", detail,
+                                 &store->lock_fd);
+    }
     if (error) return error;
     bool is_new;
     error = open_format(store, &is_new, detail);

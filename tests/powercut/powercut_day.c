@@ -10,9 +10,10 @@
 
 #include "base/limits.h"
 #include "os/random.h"
-#include "place.h"
 #include "report/log.h"
+#include "store/backup.h"
 #include "store/copy.h"
+#include "store/partial.h"
 
 static const char FIXTURE[] = SOURCE_DIR "/tests/store/fixtures/format-1.mdb.gz";
 static const char BOOT_ID[] = "the day's", NEXT_BOOT_ID[] = "the next day's";
@@ -307,16 +308,15 @@ static void overtake(Work *work)
 // As `tine compact-db` does it.
 static void compact(Work *work)
 {
-    Place place = {.lock = -1};
-    char partial[PATH_MAX];
+    int lock;
+    StorePath partial;
     ErrorDetail detail = {{0}};
-    snprintf(place.directory, sizeof(place.directory), "%s", work->store);
-    CHECK_EQ(place_lock(&place), 0);
-    CHECK_EQ(place_partial(&place, "compact", partial), 0);
-    StoreCopy copy = {.from = work->store, .to = partial, .is_compact = true};
+    CHECK_EQ(store_files_lock(work->store, "", &detail, &lock), 0);
+    CHECK_EQ(partial_path(store_path(work->store, "compact").text, &detail, &partial), 0);
+    StoreCopy copy = {.from = work->store, .to = partial.text, .is_compact = true};
     CHECK_EQ(store_copy(&copy, &detail), ERROR_NONE);
-    CHECK_EQ(place_swap(&place, partial, NULL), 0);
-    place_release(&place);
+    CHECK_EQ(backup_replace(work->store, partial.text, NULL, &detail), 0);
+    close(lock);
 }
 
 static void place_fixture(const char *store)

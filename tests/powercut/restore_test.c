@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "image.h"
-#include "place.h"
 #include "powercut_day.h"
 #include "report/log.h"
+#include "store/backup.h"
 #include "store/copy.h"
+#include "store/partial.h"
 
 enum { RESTORE_IMAGES = 120, FLUSHED = 12, LATER = 7, IN_BACKUP = 3 };
 
@@ -69,16 +70,16 @@ static void leave_store(IdText session)
 // As `tine restore-backup` does it.
 static void restore(void)
 {
-    Place place = {.lock = -1};
-    char partial[PATH_MAX];
+    int lock;
+    StorePath partial;
     ErrorDetail detail = {{0}};
-    snprintf(place.directory, sizeof(place.directory), "%s", path_of("day/store"));
-    CHECK_EQ(place_lock(&place), 0);
-    CHECK_EQ(place_partial(&place, "restore", partial), 0);
-    StoreCopy copy = {.from = path_of("original"), .to = partial};
+    const char *store = path_of("day/store");
+    CHECK_EQ(store_files_lock(store, "", &detail, &lock), 0);
+    CHECK_EQ(partial_path(store_path(store, "restore").text, &detail, &partial), 0);
+    StoreCopy copy = {.from = path_of("original"), .to = partial.text};
     CHECK_EQ(store_copy(&copy, &detail), ERROR_NONE);
-    CHECK_EQ(place_swap(&place, partial, path_of("day/store/kept")), 0);
-    place_release(&place);
+    CHECK_EQ(backup_replace(store, partial.text, path_of("day/store/kept"), &detail), 0);
+    close(lock);
 }
 
 static void check_image(const char *image, const char *session, const char *backup)

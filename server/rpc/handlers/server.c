@@ -10,6 +10,7 @@
 #include "rpc/engine.h"
 #include "rpc/field_rules.h"
 #include "rpc/handlers/handler.h"
+#include "store/files.h"
 #include "store/purge.h"
 
 static const char API_VERSION[] = "v1";
@@ -96,13 +97,11 @@ static char *realpath_in(Arena *arena, const char *directory)
 static Error describe_direct_reads(Rpc *rpc, DescribeResponse *response)
 {
     const char *directory = store_options(rpc->txn->store)->directory;
-    char path[PATH_BYTES_MAX + 16];
     struct stat data, namespace;
-    snprintf(path, sizeof(path), "%s/data.mdb", directory);
     KvFiles files;
     kv_files(store_kv(rpc->txn->store), &files);
-    if (stat(path, &data) != 0 || data.st_ino != files.data || data.st_dev != files.device ||
-        stat("/proc/self/ns/pid", &namespace) != 0) {
+    if (stat(store_path(directory, KV_FILE_DATA).text, &data) != 0 || data.st_ino != files.data ||
+        data.st_dev != files.device || stat("/proc/self/ns/pid", &namespace) != 0) {
         return ERROR_NONE;
     }
     DirectReads *reads = arena_new(&rpc->arena, DirectReads);

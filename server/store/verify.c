@@ -1,15 +1,14 @@
-// The check in a process of its own. Its result comes back by a pipe; a process that died sends
-// none.
+// The check in a process of its own. Its result comes back through a pipe. A process that died
+// sends none.
 
-#include "verify.h"
+#include "store/verify.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "progress.h"
 
 typedef struct Checking {
     const char *directory;
@@ -63,38 +62,40 @@ static void wait_for(pid_t child, Verified *out)
              "the file is broken: reading it ends by %s", end);
 }
 
-static int verify(const Checking *checking, Verified *out)
+static Error verify(const Checking *checking, ErrorDetail *detail, Verified *out)
 {
     int ends[2];
     *out = (Verified){.is_read = false};
     fflush(NULL);
-    if (pipe2(ends, O_CLOEXEC) != 0) return cli_say(EXIT_FAILED, "pipe: %s", strerror(errno));
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return error_say(detail, ERROR_IO, "cannot start the check: pipe: %s", strerror(errno));
+    }
     pid_t child = fork();
     if (child == 0) become_checker(checking, ends[1]);
+    int fork_errno = errno;
     close(ends[1]);
     if (child < 0) {
         close(ends[0]);
-        return cli_say(EXIT_FAILED, "fork: %s", strerror(errno));
+        return error_say(detail, ERROR_IO, "cannot start the check: fork: %s",
+                         strerror(fork_errno));
     }
-    Progress *progress = progress_begin("checking", NULL, 0);
     read_result(ends[0], out);
-    progress_end(progress);
     close(ends[0]);
     wait_for(child, out);
-    return EXIT_OK;
+    return ERROR_NONE;
 }
 
-int verify_store(const char *directory, void (*found)(void *context, const Damage *damage),
-                 void *context, Verified *out)
+Error verify_store(const char *directory, void (*found)(void *context, const Damage *damage),
+                   void *context, ErrorDetail *detail, Verified *out)
 {
     Checking checking = {.directory = directory, .options = {found, context}};
-    return verify(&checking, out);
+    return verify(&checking, detail, out);
 }
 
-int verify_copy(const char *directory, Verified *out)
+Error verify_copy(const char *directory, ErrorDetail *detail, Verified *out)
 {
     Checking checking = {.directory = directory, .may_write = true};
-    return verify(&checking, out);
+    return verify(&checking, detail, out);
 }
 
 bool verified_is_clean(const Verified *verified)
@@ -102,13 +103,13 @@ bool verified_is_clean(const Verified *verified)
     return verified->is_read && verified->result.damage_count == 0;
 }
 
-int verified_say(const Verified *verified, const char *what)
+Error verified_say(const Verified *verified, const char *what, ErrorDetail *detail)
 {
     if (!verified->is_read) {
-        return cli_say(EXIT_FAILED, "%s: %s", what,
-                       verified->detail.text[0] ? verified->detail.text
-                                                : error_text(verified->error));
+        return error_say(detail, verified->error, "%s: %s", what,
+                         verified->detail.text[0] ? verified->detail.text
+                                                  : error_text(verified->error));
     }
-    return cli_say(EXIT_FAILED, "%s is damaged in %llu places; `tine check` names them", what,
-                   (unsigned long long)verified->result.damage_count);
+    return error_say(detail, ERROR_CORRUPT, "%s is damaged in %llu places; `tine check` names them",
+                     what, (unsigned long long)verified->result.damage_count);
 }

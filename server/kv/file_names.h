@@ -1,0 +1,9 @@
+// The files that kv keeps in a store's directory. Only their names: what is in them is said where
+// they are written.
+
+#pragma once
+
+#define KV_FILE_DATA "data.mdb"       // the rows
+#define KV_FILE_LOCK "lock.mdb"       // LMDB's table of readers
+#define KV_FILE_PAIR "lock.pair"      // says which data.mdb lock.mdb belongs to
+#define KV_FILE_FLUSHED "flushed.mdb" // a relaxed store's last flush

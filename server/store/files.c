@@ -1,0 +1,124 @@
+// The files of a store. The data gets a new place by link and rename alone, so that a whole store
+// is in the directory at each moment.
+
+#include "store/files.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/directory.h"
+#include "os/lock.h"
+
+// All files of a store. The data is the first.
+static const char *const NAMES[STORE_FILES_COUNT] = {KV_FILE_DATA, KV_FILE_LOCK, KV_FILE_PAIR,
+                                                     KV_FILE_FLUSHED, STORE_FILE_LOCK};
+
+StorePath store_path(const char *directory, const char *name)
+{
+    StorePath path;
+    int size = snprintf(path.text, sizeof(path.text), "%s/%s", directory, name);
+    assert(size > 0 && (size_t)size < sizeof(path.text));
+    return path;
+}
+
+StorePath store_path_migrating(const char *directory)
+{
+    return store_path(directory, "migrating");
+}
+
+StorePath store_path_before_format(const char *directory, int format, int number)
+{
+    char name[64];
+    if (number == 1) {
+        snprintf(name, sizeof(name), "before-format-%d", format);
+    } else {
+        snprintf(name, sizeof(name), "before-format-%d-%d", format, number);
+    }
+    return store_path(directory, name);
+}
+
+static Error fail(ErrorDetail *detail, const char *what, const char *path)
+{
+    Error error = errno == ENOSPC || errno == EDQUOT ? ERROR_STORE_FULL : ERROR_IO;
+    return error_say(detail, error, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+bool store_files_exist(const char *directory)
+{
+    struct stat found;
+    if (strlen(directory) >= PATH_BYTES_MAX) return false;
+    return stat(store_path(directory, KV_FILE_DATA).text, &found) == 0;
+}
+
+uint64_t store_files_bytes(const char *directory)
+{
+    struct stat found;
+    if (strlen(directory) >= PATH_BYTES_MAX) return 0;
+    if (stat(store_path(directory, KV_FILE_DATA).text, &found) != 0) return 0;
+    return (uint64_t)found.st_size;
+}
+
+Error store_files_lock(const char *directory, const char *advice, ErrorDetail *detail,
+                       int *out_descriptor)
+{
+    return lock_take(store_path(directory, STORE_FILE_LOCK).text, directory, advice, detail,
+                     out_descriptor);
+}
+
+void store_files_paths(const char *directory, StorePath out_paths[STORE_FILES_COUNT])
+{
+    for (size_t i = 0; i < STORE_FILES_COUNT; i++)
+        out_paths[i] = store_path(directory, NAMES[i]);
+}
+
+void store_files_clean(const char *directory)
+{
+    (void)unlink(store_path(directory, KV_FILE_LOCK).text);
+    (void)unlink(store_path(directory, KV_FILE_PAIR).text);
+    (void)unlink(store_path(directory, STORE_FILE_LOCK).text);
+}
+
+void store_files_remove(const char *directory)
+{
+    for (size_t i = 0; i < STORE_FILES_COUNT; i++)
+        (void)unlink(store_path(directory, NAMES[i]).text);
+    (void)rmdir(directory);
+}
+
+static Error keep_file(const char *directory, const char *kept, const char *name,
+                       ErrorDetail *detail)
+{
+    StorePath old = store_path(directory, name), new = store_path(kept, name);
+    if (link(old.text, new.text) == 0 || errno == ENOENT) return ERROR_NONE;
+    return fail(detail, "keep the old store as", new.text);
+}
+
+Error store_files_keep(const char *directory, const char *kept, bool with_flushed,
+                       ErrorDetail *detail)
+{
+    if (mkdir(kept, 0700) != 0) return fail(detail, "make", kept);
+    Error error = keep_file(directory, kept, KV_FILE_DATA, detail);
+    if (!error && with_flushed) error = keep_file(directory, kept, KV_FILE_FLUSHED, detail);
+    if (!error) error = directory_flush(kept, detail);
+    if (!error) error = directory_flush(directory, detail);
+    if (error) store_files_remove(kept);
+    return error;
+}
+
+Error store_files_swap(const char *directory, const char *from, bool removes_flushed,
+                       ErrorDetail *detail)
+{
+    StorePath to = store_path(directory, KV_FILE_DATA);
+    if (rename(store_path(from, KV_FILE_DATA).text, to.text) != 0) {
+        return fail(detail, "rename the copy to", to.text);
+    }
+    // These belong to the old data.
+    (void)unlink(store_path(directory, KV_FILE_LOCK).text);
+    if (removes_flushed) (void)unlink(store_path(directory, KV_FILE_FLUSHED).text);
+    store_files_remove(from);
+    return directory_flush(directory, detail);
+}
