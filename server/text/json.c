@@ -4,6 +4,7 @@
 #include "text/json.h"
 
 #include "base/limits.h"
+#include "text/json_scan.h"
 
 typedef struct Json {
     Slice text;
@@ -54,11 +55,7 @@ static bool json_take(Json *json, char expected)
 
 static void json_space(Json *json)
 {
-    int byte = json_peek(json);
-    while (byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r') {
-        json->at++;
-        byte = json_peek(json);
-    }
+    json->at = json_skip_space(json->text, json->at);
 }
 
 static bool json_in_object(const Json *json)

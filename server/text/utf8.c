@@ -1,10 +1,8 @@
-// UTF-8: validity, cutting, trimming and searching without regard to case.
+// UTF-8. All functions share one rule for what is well-formed (`sequence_size`). Where a rule needs
+// code points, a malformed byte stands for itself.
 //
-// Text is validated before it is stored, but it may also come back from a damaged disk: no function
-// here reads out of bounds on malformed bytes. Where a rule needs code points, a malformed byte
-// stands for itself.
-//
-// Lower case is C.UTF-8's, the same in every process whatever its environment says.
+// Lower case is that of the locale C.UTF-8, so it is the same in every process, whatever its
+// environment says.
 
 #include "text/utf8.h"
 
@@ -14,15 +12,12 @@
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
-enum { SEQUENCE_BYTES_MAX = 4 };
-
 static size_t sequence_size(const uint8_t *bytes, size_t left);
 static size_t ascii_size(const uint8_t *bytes, size_t size);
 static size_t last_unit_size(Slice text);
 static bool is_white_space(Slice unit);
 static uint32_t decode(const uint8_t *bytes, size_t size);
-static size_t encode(uint32_t code_point, uint8_t out[SEQUENCE_BYTES_MAX]);
-static size_t fold_unit(const uint8_t *bytes, size_t left, uint8_t out[SEQUENCE_BYTES_MAX],
+static size_t fold_unit(const uint8_t *bytes, size_t left, uint8_t out[UTF8_BYTES_MAX],
                         size_t *out_size);
 
 static bool is_continuation(uint8_t byte)
@@ -91,6 +86,30 @@ static size_t sequence_size(const uint8_t *bytes, size_t left)
     return 4;
 }
 
+CodePoint utf8_decode(Slice text)
+{
+    size_t size = sequence_size(text.bytes, text.size);
+    if (size == 0) return (CodePoint){text.bytes[0], 1, false};
+    return (CodePoint){decode(text.bytes, size), size, true};
+}
+
+size_t utf8_mend(Slice text, char *out)
+{
+    size_t written = 0;
+    for (size_t at = 0; at < text.size;) {
+        size_t size = sequence_size(text.bytes + at, text.size - at);
+        if (size == 0) {
+            written += utf8_encode(UTF8_REPLACEMENT, out + written);
+            at++;
+            continue;
+        }
+        memcpy(out + written, text.bytes + at, size);
+        written += size;
+        at += size;
+    }
+    return written;
+}
+
 Slice utf8_cut(Slice text, size_t bytes_max)
 {
     if (text.size <= bytes_max) return text;
@@ -118,7 +137,7 @@ Slice utf8_trim(Slice text)
 // The bytes of the last code point, 1 for a malformed byte.
 static size_t last_unit_size(Slice text)
 {
-    for (size_t size = 1; size <= SEQUENCE_BYTES_MAX && size <= text.size; size++) {
+    for (size_t size = 1; size <= UTF8_BYTES_MAX && size <= text.size; size++) {
         const uint8_t *unit = text.bytes + text.size - size;
         if (is_continuation(*unit)) continue;
         return sequence_size(unit, size) == size ? size : 1;
@@ -148,8 +167,9 @@ static uint32_t decode(const uint8_t *bytes, size_t size)
     return code_point;
 }
 
-static size_t encode(uint32_t code_point, uint8_t out[SEQUENCE_BYTES_MAX])
+size_t utf8_encode(uint32_t code_point, void *out_bytes)
 {
+    uint8_t *out = out_bytes;
     if (code_point < 0x80) {
         out[0] = (uint8_t)code_point;
         return 1;
@@ -195,7 +215,7 @@ static uint32_t code_point_lower(uint32_t code_point)
 }
 
 // Folds the code point in front of `bytes`. Returns how many bytes it took.
-static size_t fold_unit(const uint8_t *bytes, size_t left, uint8_t out[SEQUENCE_BYTES_MAX],
+static size_t fold_unit(const uint8_t *bytes, size_t left, uint8_t out[UTF8_BYTES_MAX],
                         size_t *out_size)
 {
     size_t size = sequence_size(bytes, left);
@@ -204,7 +224,7 @@ static size_t fold_unit(const uint8_t *bytes, size_t left, uint8_t out[SEQUENCE_
         *out_size = 1;
         return 1;
     }
-    *out_size = encode(code_point_lower(decode(bytes, size)), out);
+    *out_size = utf8_encode(code_point_lower(decode(bytes, size)), out);
     return size;
 }
 
@@ -212,7 +232,7 @@ size_t utf8_fold(Slice text, uint8_t *out, size_t out_bytes_max)
 {
     size_t written = 0;
     for (size_t at = 0; at < text.size;) {
-        uint8_t folded[SEQUENCE_BYTES_MAX];
+        uint8_t folded[UTF8_BYTES_MAX];
         size_t folded_size;
         at += fold_unit(text.bytes + at, text.size - at, folded, &folded_size);
         if (folded_size > out_bytes_max - written) return SIZE_MAX;
@@ -235,7 +255,7 @@ static bool starts_with_folded(Slice text, Slice folded_needle)
             matched++;
             continue;
         }
-        uint8_t folded[SEQUENCE_BYTES_MAX];
+        uint8_t folded[UTF8_BYTES_MAX];
         size_t size;
         at += fold_unit(text.bytes + at, text.size - at, folded, &size);
         if (size > folded_needle.size - matched) return false;

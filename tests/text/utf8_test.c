@@ -427,3 +427,33 @@ TEST(utf8_contains_scans_ten_thousand_titles)
         CHECK_EQ(found_count, 0);
     }
 }
+
+TEST(utf8_every_code_point_is_decoded_and_encoded)
+{
+    for (uint32_t code_point = 0; code_point <= 0x10FFFF; code_point++) {
+        if (code_point == 0xD800) code_point = 0xE000;
+        uint8_t bytes[UTF8_BYTES_MAX], naive[UTF8_BYTES_MAX];
+        size_t size = utf8_encode(code_point, bytes);
+        if (size != naive_encode(code_point, naive) || memcmp(bytes, naive, size) != 0) {
+            CHECK_EQ(code_point, 0xFFFFFFFFu);
+        }
+        CodePoint decoded = utf8_decode(slice(bytes, size));
+        if (!decoded.is_valid || decoded.size != size || decoded.value != code_point) {
+            CHECK_EQ(code_point, 0xFFFFFFFFu);
+        }
+    }
+}
+
+TEST(utf8_malformed_bytes_are_decoded_and_mended_one_by_one)
+{
+    static const char TEXT[] = "a\xff\xc0\x80\xe4\xb8\xed\xa0\x80\xf4\x90z";
+    char mended[UTF8_REPLACEMENT_BYTES * sizeof(TEXT)];
+    size_t size = utf8_mend(slice_of(TEXT), mended);
+    CHECK_BYTES(slice(mended, size),
+                slice_of("a\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdz"));
+    CodePoint point = utf8_decode(slice_of("\xe4\xb8"));
+    CHECK(!point.is_valid);
+    CHECK_EQ(point.size, 1);
+    CHECK_EQ(point.value, 0xE4);
+    CHECK_EQ(utf8_mend(slice_of("é一🙂"), mended), strlen("é一🙂"));
+}

@@ -1,0 +1,22 @@
+// Writing JSON strings. Whatever display_is_unsafe is written as \u escapes, so JSON can be looked
+// at on a terminal as it is.
+
+#pragma once
+
+#include <stdio.h>
+
+#include "base/slice.h"
+
+// Writes a text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+void json_write_text(FILE *out, Slice text);
+
+// Writes bytes in base64 with quotes.
+void json_write_bytes(FILE *out, Slice bytes);
+
+// The same without quotes, for strings that are written in pieces.
+void json_write_text_piece(FILE *out, Slice text);
+void json_write_bytes_piece(FILE *out, Slice bytes);
+
+// Writes a JSON value that others wrote on one line: white space between its tokens becomes spaces,
+// and what is not ASCII becomes escapes. `json` must be valid JSON.
+void json_write_value(FILE *out, Slice json);
