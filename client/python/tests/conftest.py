@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import random
+import socket
 import subprocess
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 
@@ -159,6 +161,15 @@ def leaks() -> Iterator[None]:
 async def aio_store(url: str, **options: Any) -> AsyncIterator[StoreServiceAsyncStub]:
     async with tine.aio.connect(url, **options) as channel:
         yield cast("StoreServiceAsyncStub", StoreServiceStub(channel))
+
+
+def free_port() -> int:
+    """A port that is free, below the range from which the kernel takes ports by itself."""
+    for port in random.sample(range(10_000, 30_000), 1000):
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    pytest.fail("there is no free port")
 
 
 def create_session(store: StoreServiceStub) -> str:

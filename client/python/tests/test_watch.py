@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import random
 import socket
 import threading
-from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import Any, Callable
@@ -29,10 +27,17 @@ from tine.v1.store_pb2 import (
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
-from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
+from tests.conftest import (
+    WAIT_S,
+    Daemon,
+    aio_store,
+    create_session,
+    free_port,
+    user_says,
+)
 from tine import _sp
 from tine._aio_stream import Bus
-from tine._status import RESOURCE_EXHAUSTED, Failure
+from tine._status import RESOURCE_EXHAUSTED, UNAVAILABLE, Failure
 from tine._watch import Fetch, Find, Pause, Watch
 
 
@@ -241,15 +246,6 @@ def test_aio_a_flood_leaves_the_loop_to_others() -> None:
     asyncio.run(asyncio.wait_for(main(), WAIT_S))
 
 
-def free_port() -> int:
-    """One that nobody has, and that the kernel gives to nobody who does not ask for it."""
-    for port in random.sample(range(10_000, 30_000), 1000):
-        with socket.socket() as free, suppress(OSError):
-            free.bind(("127.0.0.1", port))
-            return port
-    pytest.fail("there is no free port")
-
-
 def test_over_tcp_with_a_token(directory: Any) -> None:
     port = free_port()
     token = directory / "token"
@@ -324,6 +320,15 @@ def test_a_server_that_has_too_much_to_do_is_waited_for() -> None:
     patient = Watch(WatchEventsRequest(), bus_is_there=False, patient_until=inf)
     patient.refused(busy, 1.0)
     assert isinstance(patient.step(1.0), Pause)
+
+
+def test_a_server_that_is_not_there_yet_is_asked_again_at_once() -> None:
+    absent = Failure(UNAVAILABLE, "UNAVAILABLE", "no tined answers", is_absent=True)
+    watch = Watch(WatchEventsRequest(), bus_is_there=False, patient_until=inf)
+    watch.refused(absent, 0.0)
+    step = watch.step(0.0)
+    assert isinstance(step, Pause)
+    assert step.until <= 0.0012
 
 
 def test_the_caller_says_how_long_a_watch_may_take_to_begin() -> None:

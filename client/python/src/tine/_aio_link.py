@@ -15,9 +15,10 @@ from time import monotonic
 from typing import Callable, Optional, Union
 
 from tine import _sp, _start, _status
-from tine._call import CONNECT_S_MAX, Exchange, Settings, backoff_s
+from tine._backoff import Backoff
+from tine._call import Exchange, Settings
+from tine._dial import CONNECT_S_MAX, ConnectError, connect_error, socket_make, target_of
 from tine._envelope import response_body
-from tine._link import ConnectError, connect_error, socket_make, target_of
 from tine._place import check_private
 from tine._sp import FrameReader, InFlight, Malformed
 from tine._status import Failure
@@ -127,9 +128,9 @@ class AioLink:
         self._connection: Optional[_Connection] = None
         self._queue: deque[Job] = deque()
         self._dialing: Optional[asyncio.Task[None]] = None
-        self._failures = 0
+        self._backoff = Backoff()
         self._connect_after = 0.0
-        self._why = ""
+        self._error = ConnectError("")  # of the last attempt that failed
 
     @property
     def is_connected(self) -> bool:
@@ -227,7 +228,7 @@ class AioLink:
             self._send(connection, self._queue.popleft())
 
     def replied(self, connection: _Connection) -> None:
-        self._failures = 0
+        self._backoff.reset()
 
     def answered(self, job: Job, payload: _sp.Payload) -> None:
         job.connection = None
@@ -252,7 +253,7 @@ class AioLink:
             return  # it never became one
         self._connection = None
         if not connection.in_flight.has_replied and not self._is_closed:
-            self._connect_failed(connection.why)
+            self._connect_failed(ConnectError(connection.why))
         for job in connection.in_flight.owners():
             job.connection = None
             url = self._settings.address.url
@@ -268,7 +269,7 @@ class AioLink:
         is_patient = now < job.exchange.connect_until
         is_too_early = not self._dialing and now < self._connect_after
         if is_too_early and not is_patient:
-            job.finish(_status.unreachable(self._settings.address.url, self._why))
+            job.finish(self._unreachable())
             return
         self._queue.append(job)
         if not self._dialing:
@@ -285,9 +286,9 @@ class AioLink:
             else:
                 self._connection = connection
         except ConnectError as error:
-            self._connect_failed(str(error))
+            self._connect_failed(error)
         except Exception as error:  # whatever it is: those who wait must hear of it
-            self._connect_failed(repr(error))
+            self._connect_failed(ConnectError(repr(error)))
         finally:
             self._dialing = None
         if self._connection:
@@ -321,7 +322,7 @@ class AioLink:
             raise ConnectError("it accepted, but did not say hello") from None
         except OSError as error:
             connection.lose("it could not be connected to")
-            raise connect_error(error) from None
+            raise connect_error(error, address) from None
         except BaseException:
             connection.lose("nobody wants it any more")
             raise
@@ -343,10 +344,13 @@ class AioLink:
             raise
         await connection.is_ready
 
-    def _connect_failed(self, why: str) -> None:
-        self._why = why
-        self._failures += 1
-        self._connect_after = monotonic() + backoff_s(self._failures)
+    def _connect_failed(self, error: ConnectError) -> None:
+        self._error = error
+        self._connect_after = monotonic() + self._backoff.next(is_absent=error.is_absent)
+
+    def _unreachable(self) -> Failure:
+        url = self._settings.address.url
+        return _status.unreachable(url, str(self._error), is_absent=self._error.is_absent)
 
     def _give_up_waiting(self) -> None:
         """After an attempt that failed: the patient wait for the next one."""
@@ -355,7 +359,7 @@ class AioLink:
             if monotonic() < job.exchange.connect_until:
                 self._attempt(job)
             else:
-                job.finish(_status.unreachable(self._settings.address.url, self._why))
+                job.finish(self._unreachable())
 
 
 _of_parent: list[AioLink] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import secrets
 import threading
 from collections.abc import Sequence
@@ -16,13 +15,12 @@ import grpc.aio
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from tine import _envelope, _status
+from tine._backoff import Backoff
 from tine._envelope import Text
 from tine._place import Address
 from tine._status import UNAVAILABLE, Failure
 from tine.v1 import store_pb2
 
-BACKOFF_S_MIN, BACKOFF_S_MAX = 0.05, 2.0
-CONNECT_S_MAX = 5.0
 _TIMEOUT_MS_MAX = 2**53
 _TIMEOUT_S_MAX = min(threading.TIMEOUT_MAX, 100 * 365 * 86400.0)  # a longer one is none
 
@@ -72,14 +70,6 @@ def pairs_of(metadata: Optional[Metadata]) -> list[tuple[str, Text]]:
     return [] if metadata is None else cast("list[tuple[str, Text]]", list(metadata))
 
 
-def backoff_s(failures: int) -> float:
-    """How long to wait after so many failures in a row: 50 ms … 2 s, give or take a fifth."""
-    if failures <= 0:
-        return 0.0
-    wait = BACKOFF_S_MIN * float(2 ** min(failures - 1, 10))
-    return min(wait, BACKOFF_S_MAX) * random.uniform(0.8, 1.2)
-
-
 def operation_id_make() -> str:
     return secrets.token_hex(16)
 
@@ -94,8 +84,8 @@ class Exchange:
     """One call and its attempts, all of them under one operation_id."""
 
     __slots__ = (
+        "_backoff",
         "_body",
-        "_failures",
         "_is_repeatable",
         "_method",
         "_operation_id",
@@ -140,7 +130,7 @@ class Exchange:
         self._operation_id: Text = operation_id
         # A broadcast stores nothing, so its operation_id is not remembered: again is twice.
         self._is_repeatable = method.is_read or (bool(operation_id) and not method.is_broadcast)
-        self._failures = 0
+        self._backoff: Optional[Backoff] = None  # made by the first failure
         self._stale = 0
         self.deadline = deadline_of(timeout)
         self._retries = settings.retry_s > 0
@@ -185,13 +175,15 @@ class Exchange:
             return 0.0
         if not self._retries or failure.code != UNAVAILABLE:
             return None
-        if failure.is_broken:
-            if failure.was_sent and not self._is_repeatable:
-                return None
-        elif self._failures == 0:
-            self._failures = 1  # the server is there, but not ready: it refused
-        wait = backoff_s(self._failures)
-        self._failures += 1
+        if failure.is_broken and failure.was_sent and not self._is_repeatable:
+            return None
+        wait = 0.0  # the first time: a server that was restarted is back
+        if self._backoff is None:
+            self._backoff = Backoff()
+            if not failure.is_broken:  # the server refused: it is not ready yet
+                wait = self._backoff.next()
+        else:
+            wait = self._backoff.next()
         return wait if monotonic() + wait < self.connect_until else None
 
 

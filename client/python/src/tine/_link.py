@@ -15,11 +15,12 @@ import threading
 import weakref
 from math import inf
 from time import monotonic
-from typing import Optional, Union
+from typing import Optional
 
 from tine import _sp, _start, _status
-from tine._call import CONNECT_S_MAX, Exchange, Settings, backoff_s
-from tine._place import Address, check_private
+from tine._backoff import Backoff
+from tine._call import Exchange, Settings
+from tine._dial import CONNECT_S_MAX, ConnectError, connect_error, dial, socket_make
 from tine._sp import FrameReader, InFlight, Malformed, Payload
 
 _POLL_S_MAX = 60.0
@@ -27,66 +28,10 @@ _WRITE_POLL_S_MAX = 0.05  # a sender that waits looks this often whether it shou
 _HUNG_UP = "it hung up"
 
 
-class ConnectError(Exception):
-    """No connection, and why; `is_absent`: nobody listens there."""
-
-    def __init__(self, why: str, *, is_absent: bool = False) -> None:
-        super().__init__(why)
-        self.is_absent = is_absent
-
-
 def poll_ms(until: float, most: float = _POLL_S_MAX) -> int:
     """For poll(2): until a monotonic time, rounded up."""
     left = min(until - monotonic(), most)
     return int(left * 1000) + 1 if left > 0 else 0
-
-
-def socket_make(address: Address) -> socket.socket:
-    if not address.is_tcp:
-        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return made
-
-
-def target_of(address: Address) -> Union[str, tuple[str, int]]:
-    return (address.host, address.port) if address.is_tcp else address.path
-
-
-def connect_error(error: OSError) -> ConnectError:
-    if isinstance(error, BlockingIOError):
-        return ConnectError("nobody accepts")
-    if isinstance(error, TimeoutError):  # of socket.settimeout
-        return ConnectError("it accepted, but did not say hello")
-    is_absent = isinstance(error, (FileNotFoundError, ConnectionRefusedError))
-    return ConnectError(error.strerror or str(error), is_absent=is_absent)
-
-
-def dial(made: socket.socket, address: Address, until: float) -> None:
-    """Connects and exchanges hellos. Raises ConnectError; the socket is the caller's to close."""
-    try:
-        check_private(address)
-        made.settimeout(max(until - monotonic(), 0.001))
-        made.connect(target_of(address))
-        made.sendall(_sp.hello(_sp.REQ))
-        said = b""
-        while len(said) < _sp.HELLO_BYTES:
-            made.settimeout(max(until - monotonic(), 0.001))
-            more = made.recv(_sp.HELLO_BYTES - len(said))
-            if not more:
-                raise ConnectError("it hung up before it said hello")
-            said += more
-        _sp.hello_check(said, _sp.REP)
-        made.settimeout(None)
-    except (socket.timeout, TimeoutError):
-        raise ConnectError("it accepted, but did not say hello") from None
-    except (BrokenPipeError, ConnectionResetError):
-        raise ConnectError("it hung up before it said hello") from None
-    except OSError as error:
-        raise connect_error(error) from None
-    except Malformed as error:
-        raise ConnectError(str(error)) from None
 
 
 class _Waiter:
@@ -165,9 +110,9 @@ class Link:
         self._dialing: Optional[socket.socket] = None
         self._is_connecting = False
         self._attempts = 0
-        self._failures = 0
+        self._backoff = Backoff()
         self._connect_after = 0.0
-        self._why = ""
+        self._error = ConnectError("")  # of the last attempt that failed
 
     def after_fork(self) -> None:
         """In the child: the parent goes on with its connection, this process makes another.
@@ -272,7 +217,9 @@ class Link:
         is_patient = now < exchange.connect_until
         is_too_early = not self._is_connecting and now < self._connect_after
         if not is_patient and (is_too_early or self._attempts != attempts):
-            raise _status.unreachable(self._settings.address.url, self._why)
+            raise _status.unreachable(
+                self._settings.address.url, str(self._error), is_absent=self._error.is_absent
+            )
         until = exchange.deadline
         if is_patient:
             until = min(until, exchange.connect_until)
@@ -288,11 +235,11 @@ class Link:
         self._is_connecting = True
         self._lock.release()
         made: Optional[socket.socket] = None
-        why = "it was interrupted"
+        failure = ConnectError("it was interrupted")
         try:
             made = self._dial(deadline)
         except ConnectError as error:
-            why = str(error)
+            failure = error
         finally:
             self._lock.acquire()
             self._dialing = None
@@ -304,9 +251,9 @@ class Link:
                 made.close()
             elif monotonic() < deadline:
                 # One caller's short deadline is no reason to keep the others from trying.
-                self._failed(why)
+                self._failed(failure)
             else:
-                self._why = why
+                self._error = failure
             self._changed.notify_all()
 
     def _dial(self, deadline: float) -> socket.socket:
@@ -329,7 +276,7 @@ class Link:
         try:
             made = socket_make(self._settings.address)
         except OSError as error:
-            raise connect_error(error) from None
+            raise connect_error(error, self._settings.address) from None
         try:
             with self._lock:
                 if self._is_closed:
@@ -343,10 +290,9 @@ class Link:
             raise
         return made
 
-    def _failed(self, why: str) -> None:
-        self._why = why
-        self._failures += 1
-        self._connect_after = monotonic() + backoff_s(self._failures)
+    def _failed(self, error: ConnectError) -> None:
+        self._error = error
+        self._connect_after = monotonic() + self._backoff.next(is_absent=error.is_absent)
 
     def _send(self, connection: _Connection, data: bytes, deadline: float) -> bool:
         """Sends the frame when its turn has come, without the lock.
@@ -468,7 +414,7 @@ class Link:
                     owner.reply = payload
                     if owner.is_parked:
                         owner.rouse()
-                self._failures = 0
+                self._backoff.reset()
                 self._place_tell()
             if connection.reader.malformed:
                 self._break(connection, connection.reader.malformed)
@@ -496,7 +442,7 @@ class Link:
             # One that never answered counts as a failed attempt: a server that accepts and hangs
             # up is not to be connected to in a loop.
             if not connection.in_flight.has_replied:
-                self._failed(why)
+                self._failed(ConnectError(why))
             self._connection = None
         self._changed.notify_all()
         self._place_freed.notify_all()

@@ -20,6 +20,7 @@ class Failure(Exception):
         *,
         is_broken: bool = False,
         was_sent: bool = False,
+        is_absent: bool = False,
     ) -> None:
         super().__init__(code, reason, message)
         self.code = code
@@ -29,6 +30,8 @@ class Failure(Exception):
         self.is_broken = is_broken
         #: … after the request, or a part of it, was sent: the server may have run it.
         self.was_sent = was_sent
+        #: Nobody listens on the Unix socket.
+        self.is_absent = is_absent
 
     @property
     def status_code(self) -> grpc.StatusCode:
@@ -47,8 +50,9 @@ def closed() -> Failure:
     return Failure(CANCELLED, "", "the client is closed")
 
 
-def unreachable(url: str, why: str) -> Failure:
-    return Failure(UNAVAILABLE, "UNAVAILABLE", f"no tined answers at {url}: {why}")
+def unreachable(url: str, why: str, *, is_absent: bool = False) -> Failure:
+    message = f"no tined answers at {url}: {why}"
+    return Failure(UNAVAILABLE, "UNAVAILABLE", message, is_absent=is_absent)
 
 
 def broken(url: str, why: str, *, was_sent: bool) -> Failure:

@@ -29,7 +29,8 @@ from typing import Optional, Union
 
 from google.protobuf.message import DecodeError
 
-from tine._call import Exchange, Metadata, Settings, backoff_s, deadline_of, method_of
+from tine._backoff import Backoff
+from tine._call import Exchange, Metadata, Settings, deadline_of, method_of
 from tine._envelope import has_group
 from tine._status import (
     DEADLINE_EXCEEDED,
@@ -142,7 +143,7 @@ class Watch:
         self._bus_failures = 0
         self._subscribe_after = 0.0
         self._subscribed_at = 0.0
-        self._list_failures = 0
+        self._backoff = Backoff()  # of listings
         self._pause_s = 0.0
         self._pause_until = 0.0
         self._fetch_wait_s = 0.0
@@ -206,7 +207,7 @@ class Watch:
         if not self.instance_id:
             self.instance_id = page.instance_id
         self.has_begun = True
-        self._list_failures = 0
+        self._backoff.reset()
         self._page.extend(page.events)
         self._page_after = page.next_after_sequence
         if page.events:
@@ -240,8 +241,7 @@ class Watch:
         self._bus_failures = 0  # whoever comes next may have a bus
         passes = failure.code in (UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED)
         if passes and (self.has_begun or now < self._patient_until):
-            self._list_failures += 1
-            self._pause_until = now + backoff_s(self._list_failures)
+            self._pause_until = now + self._backoff.next(is_absent=failure.is_absent)
             return
         # While the oldest event is being pruned it may be gone by the time it is asked for.
         is_pruned = failure.code == OUT_OF_RANGE and self._start != WATCH_START_AFTER
