@@ -3,7 +3,7 @@
 
 import { Code } from "@connectrpc/connect";
 import { abortIgnore, abortListen } from "./abort.js";
-import { backoffMs, now } from "./backoff.js";
+import { Backoff, now } from "./backoff.js";
 import {
   type Reply,
   type RequestFields,
@@ -87,7 +87,7 @@ class Call implements Pending {
   #deadlineTimer: NodeJS.Timeout | undefined;
   #patienceTimer: NodeJS.Timeout | undefined;
   #pauseTimer: NodeJS.Timeout | undefined; // before the next attempt
-  #failures = 0;
+  #backoff: Backoff | undefined; // made by the first failure
   #wasSent = false; // in this attempt
   #wasEverSent = false;
   #wasStale = false;
@@ -157,7 +157,7 @@ class Call implements Pending {
     }
     const error = errorOf(reply.code, reply.reason, reply.message);
     // A server that refused with UNAVAILABLE is there, but not ready, and did nothing.
-    if (reply.code === Code.Unavailable) this.#again(error, Math.max(this.#failures, 1));
+    if (reply.code === Code.Unavailable) this.#again(error, false);
     else this.fail(error);
   }
 
@@ -168,7 +168,7 @@ class Call implements Pending {
       this.#wasStale = true;
       this.#attempt();
     } else if (!isUnknown || this.#request.isRepeatable) {
-      this.#again(error, this.#failures); // the first time at once: a restarted server is back
+      this.#again(error, true);
     } else {
       this.fail(error);
     }
@@ -187,9 +187,11 @@ class Call implements Pending {
     this.#link.submit(this);
   }
 
-  #again(error: Error, failures: number): void {
-    const wait = backoffMs(failures);
-    this.#failures = failures + 1;
+  // The first time at once if the connection broke: a server that was restarted is back.
+  #again(error: Error, isBroken: boolean): void {
+    const isAtOnce = isBroken && !this.#backoff;
+    this.#backoff ??= new Backoff();
+    const wait = isAtOnce ? 0 : this.#backoff.next();
     if (now() + wait >= this.#retryUntil) this.fail(error);
     else this.#pauseTimer = setTimeout(() => this.#attempt(), wait);
   }

@@ -6,7 +6,7 @@
 // while a call waits, and only then.
 
 import { type Address, distrustOf } from "./address.js";
-import { backoffMs, now } from "./backoff.js";
+import { Backoff, now } from "./backoff.js";
 import { Connection, type Listener } from "./dial.js";
 import { unavailable } from "./errors.js";
 import { ID_BYTES, prefixBytes, prefixWrite, REP } from "./frame.js";
@@ -60,7 +60,7 @@ export class Link {
   #hasReplied = false;
   #isHeld = true;
   #nextId = Math.floor(Math.random() * ID_BIT);
-  #failures = 0;
+  readonly #backoff = new Backoff();
   #connectAfter = 0;
   #why = "";
   #stuckTimer: NodeJS.Timeout | undefined;
@@ -254,7 +254,7 @@ export class Link {
 
   #deliver(payload: Uint8Array): boolean {
     this.#hasReplied = true;
-    this.#failures = 0;
+    this.#backoff.reset();
     const view = new DataView(payload.buffer, payload.byteOffset, ID_BYTES);
     const id = view.getUint32(0);
     const pending = this.#inFlight.get(id);
@@ -279,24 +279,24 @@ export class Link {
     this.#unsentBytes = 0;
     this.#inFlight.clear();
     this.#ids.clear();
-    const isNobody = !wasOpen && (code === "ENOENT" || code === "ECONNREFUSED");
-    if (isNobody && this.#options.start && !this.#wasStarted) {
+    const isIpc = this.#options.address.framing === "ipc";
+    const isAbsent = isIpc && !wasOpen && (code === "ENOENT" || code === "ECONNREFUSED");
+    if (isAbsent && this.#options.start && !this.#wasStarted) {
       this.#start(this.#options.start);
       return;
     }
     // One that never answered counts as a failed attempt: a server that accepts and hangs up is not
     // to be connected to in a loop.
-    if (!this.#hasReplied) this.#fail(why);
+    if (!this.#hasReplied) this.#fail(why, isAbsent);
     for (const pending of broken) {
       pending.onBroken(`the connection to ${this.#name} broke before the reply came: ${why}`);
     }
     this.#pump();
   }
 
-  #fail(why: string): void {
+  #fail(why: string, isAbsent = false): void {
     this.#why = why;
-    this.#failures++;
-    this.#connectAfter = now() + backoffMs(this.#failures);
+    this.#connectAfter = now() + this.#backoff.next(isAbsent);
     this.#refuse();
   }
 

@@ -12,7 +12,8 @@ import { unavailable } from "./errors.js";
 
 const READY_MS_MAX = 60_000;
 const HELLO_MS_MAX = 1000;
-const POLL_MS = 20;
+const POLL_MS_MIN = 1; // tined is ready a few milliseconds after its start
+const POLL_MS_MAX = 20;
 const LEAVING_MS_MAX = 15_000; // a tined that was told to stop gives up on its clients after 6 s
 const LEAVING_POLL_MS = 200;
 const EXIT_IN_USE = 3;
@@ -167,12 +168,14 @@ async function untilReady(
     code = ended;
   });
   const until = performance.now() + READY_MS_MAX;
+  let pauseMs = POLL_MS_MIN;
   while (!(await isListening(socketPath))) {
     if (code !== undefined) return code;
     if (performance.now() > until) {
       throw unavailable(`tined was started but is not ready; see ${logPath}`);
     }
-    await delay(POLL_MS);
+    await delay(pauseMs);
+    pauseMs = Math.min(2 * pauseMs, POLL_MS_MAX);
   }
   return undefined;
 }

@@ -16,7 +16,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { abortIgnore, abortListen } from "./abort.js";
-import { backoffMs, now } from "./backoff.js";
+import { Backoff, now } from "./backoff.js";
 import { canceled, undecodable } from "./errors.js";
 import { Feed } from "./feed.js";
 import {
@@ -327,7 +327,8 @@ export class Watch {
     });
     const body = toBinary(ListEventsRequestSchema, request);
     const limit = isFirst ? {} : { timeoutMs: waitMs + REPLY_MS_MAX };
-    for (let failures = 1; ; failures++) {
+    const backoff = new Backoff();
+    for (;;) {
       const options = { ...limit, isPatient: !isFirst, signal: this.#signal };
       try {
         return pageRead(await this.#host.call("ListEvents", body, options));
@@ -336,7 +337,7 @@ export class Watch {
         const isBusy = code === Code.ResourceExhausted;
         const isAway = code === Code.DeadlineExceeded || code === Code.Unavailable;
         if (isFirst || !(isAway || isBusy) || this.#signal.aborted) throw error;
-        if (isBusy) await this.#pause(backoffMs(failures));
+        if (isBusy) await this.#pause(backoff.next());
         else this.#host.disconnect();
       }
     }

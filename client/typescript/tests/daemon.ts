@@ -93,8 +93,8 @@ export class Daemon {
   }
 }
 
-// One that nobody has, and that the kernel gives to nobody who does not ask for it.
-async function freePort(): Promise<number> {
+/** A port that is free, below the range from which the kernel takes ports by itself. */
+export async function freePort(): Promise<number> {
   for (let i = 0; i < 1000; i++) {
     const port = randomInt(10_000, 30_000);
     const server = createServer();
