@@ -70,8 +70,9 @@ func (t transport) putHeader(out []byte, payloadBytes int) {
 }
 
 // inbox cuts a stream of bytes into frames. Small frames are handed out where they were received,
-// several of one read; a large one has memory of its own, which grows as the bytes come: a length
-// alone costs nothing.
+// several of one read. A large one gets memory of its own in two steps: up to largeBytesAtOnce for
+// its first bytes, and the rest when these have come. So a peer that sends a length and nothing
+// else does not make the client allocate frameBytesMax, and at most largeBytesAtOnce is copied.
 type inbox struct {
 	transport  transport
 	buffer     []byte
@@ -84,10 +85,11 @@ type inbox struct {
 func (in *inbox) space() []byte {
 	if in.largeBytes > 0 {
 		if len(in.large) == cap(in.large) {
-			in.large = append(in.large, 0)[:len(in.large)]
+			whole := make([]byte, len(in.large), in.largeBytes)
+			copy(whole, in.large)
+			in.large = whole
 		}
-		room := in.large[len(in.large):cap(in.large)]
-		return room[:min(len(room), in.largeBytes-len(in.large))]
+		return in.large[len(in.large):cap(in.large)]
 	}
 	if in.buffer == nil {
 		in.buffer = make([]byte, inboxBytes)
