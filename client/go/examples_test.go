@@ -50,7 +50,7 @@ func TestTheProgramOfTheReadmeRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	output := goRun(t, d, "-overlay="+file, "./examples/readme")
-	if output != "message.appended\nMESSAGE_NOT_FOUND\n" {
+	if output != "message.appended\nWhere do we begin?\nMESSAGE_NOT_FOUND\n" {
 		t.Errorf("%q", output)
 	}
 }
