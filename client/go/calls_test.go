@@ -25,7 +25,7 @@ const noSession = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 func TestCallsOfARealServer(t *testing.T) {
 	d := startDaemon(t)
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	session := createSession(t, client)
 	appendUser(t, client, session, "Where do we begin?")
 	appendUser(t, client, session, "With the store.")
@@ -40,7 +40,7 @@ func TestCallsOfARealServer(t *testing.T) {
 
 func TestAnErrorIsAStatusWithAReason(t *testing.T) {
 	d := startDaemon(t)
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	_, err := stub(client).GetSession(within(t), &tinev1.GetSessionRequest{SessionId: noSession})
 	wantStatus(t, err, codes.NotFound, "SESSION_NOT_FOUND")
 	if said, ok := status.FromError(err); !ok || said.Message() == "" {
@@ -412,15 +412,15 @@ func TestNobodyListens(t *testing.T) {
 
 func TestWaitForReadyWaits(t *testing.T) {
 	d := startDaemon(t)
-	d.kill()
-	client := dial(t, d.url())
+	d.Kill()
+	client := dial(t, d.URL())
 	wantStatus(t, health(within(t), client), codes.Unavailable, "UNAVAILABLE")
 	ended := make(chan error)
 	go func() {
 		ended <- client.Invoke(within(t), tinev1.StoreService_Health_FullMethodName,
 			&tinev1.HealthRequest{}, &tinev1.HealthResponse{}, grpc.WaitForReady(true))
 	}()
-	d.start()
+	d.Start()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -453,7 +453,7 @@ func TestCloseEndsWhatIsInFlight(t *testing.T) {
 
 func TestCallOptions(t *testing.T) {
 	d := startDaemon(t)
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	var header, trailer metadata.MD
 	_, err := stub(client).GetSession(within(t), &tinev1.GetSessionRequest{SessionId: noSession},
 		grpc.Header(&header), grpc.Trailer(&trailer))
@@ -472,7 +472,7 @@ func TestCallOptions(t *testing.T) {
 
 func TestLargeMessagesThereAndBack(t *testing.T) {
 	d := startDaemon(t)
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	session := createSession(t, client)
 	long := strings.Repeat("0123456789abcdef", 15<<20/16)
 	receipt := appendUser(t, client, session, long)
@@ -511,7 +511,7 @@ func TestLargeMessagesThereAndBack(t *testing.T) {
 func TestCallsThatAreCancelledAtAnyMoment(t *testing.T) {
 	d := startDaemon(t)
 	checkLeaks(t, func() {
-		client := dial(t, d.url())
+		client := dial(t, d.URL())
 		session := createSession(t, client)
 		var group sync.WaitGroup
 		for i := range 40 {
@@ -544,7 +544,7 @@ func TestCallsThatAreCancelledAtAnyMoment(t *testing.T) {
 // A few callers are now alone, now not: who reads changes all the time.
 func TestAFewCallersTakeTurnsAtReading(t *testing.T) {
 	d := startDaemon(t)
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	session := createSession(t, client)
 	var group sync.WaitGroup
 	for i := range 3 {

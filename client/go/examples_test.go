@@ -8,13 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tine-store/tine/client/go/tinetest"
 )
 
 // goRun runs a program of this module against a daemon.
-func goRun(t *testing.T, d *daemon, arguments ...string) string {
+func goRun(t *testing.T, d *tinetest.Daemon, arguments ...string) string {
 	t.Helper()
 	command := exec.Command("go", append([]string{"run"}, arguments...)...)
-	command.Env = append(os.Environ(), "TINE_SOCKET="+d.socket())
+	command.Env = append(os.Environ(), "TINE_SOCKET="+d.Socket())
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -28,12 +30,20 @@ func TestTheProgramOfTheReadmeRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(page)
-	if block == nil {
-		t.Fatal("the page has no program")
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("the page has %d blocks of Go; wanted a program and a test", len(blocks))
+	}
+	// The test runs as that of package tinetest.
+	example, err := os.ReadFile(filepath.Join("tinetest", "example_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(example), string(blocks[1][1])) {
+		t.Errorf("tinetest/example_test.go does not have this of the page:\n%s", blocks[1][1])
 	}
 	program := filepath.Join(scratch(t), "main.go")
-	if err := os.WriteFile(program, block[1], 0o600); err != nil {
+	if err := os.WriteFile(program, blocks[0][1], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// As if it were a file of this module.

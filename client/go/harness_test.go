@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tine-store/tine/client/go/tinetest"
 	"github.com/tine-store/tine/client/go/tinev1"
 )
 
@@ -64,59 +64,11 @@ func eventually(t testing.TB, what string, isTrue func() bool) {
 	}
 }
 
-// daemon is a tined with a store of its own.
-type daemon struct {
-	t         testing.TB
-	directory string
-	arguments []string
-	process   *exec.Cmd
-}
-
-func startDaemon(t testing.TB, arguments ...string) *daemon {
+// startDaemon starts the tined that was built, with a store of its own.
+func startDaemon(t testing.TB, arguments ...string) *tinetest.Daemon {
 	t.Helper()
-	d := &daemon{t: t, directory: scratch(t), arguments: arguments}
-	d.start()
-	t.Cleanup(d.kill)
-	return d
-}
-
-func (d *daemon) socket() string { return filepath.Join(d.directory, "tine.sock") }
-func (d *daemon) url() string    { return schemeIPC + d.socket() }
-
-func (d *daemon) start() {
-	d.t.Helper()
-	arguments := []string{"--socket", d.socket()}
-	if !slices.Contains(d.arguments, "--ephemeral") {
-		arguments = append(arguments, "--data", filepath.Join(d.directory, "data"))
-	}
-	d.process = exec.Command(built(d.t, "server", "tined"), append(arguments, d.arguments...)...)
-	log, err := os.OpenFile(filepath.Join(d.directory, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer log.Close()
-	d.process.Stdout, d.process.Stderr = log, log
-	if err := d.process.Start(); err != nil {
-		d.t.Fatal(err)
-	}
-	client, err := Dial(d.url(), WithRetry(limit))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := stub(client).Health(context.Background(), &tinev1.HealthRequest{}); err != nil {
-		text, _ := os.ReadFile(log.Name())
-		d.t.Fatalf("tined does not start: %v\n%s", err, text)
-	}
-}
-
-// kill ends it as a power cut of the process would.
-func (d *daemon) kill() {
-	if d.process != nil {
-		_ = d.process.Process.Kill()
-		_ = d.process.Wait()
-		d.process = nil
-	}
+	return tinetest.Start(t, tinetest.WithTined(built(t, "server", "tined")),
+		tinetest.WithArguments(arguments...))
 }
 
 func stub(client *Client) tinev1.StoreServiceClient {

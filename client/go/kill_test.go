@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tine-store/tine/client/go/tinetest"
 	"github.com/tine-store/tine/client/go/tinev1"
 )
 
@@ -64,7 +65,7 @@ func (l *ledger) check(t *testing.T, texts []string) {
 // killUnderLoad kills the daemon again and again under writers and a watch, then checks both.
 func killUnderLoad(t *testing.T, opts ...Option) *ledger {
 	d := startDaemon(t)
-	client := dial(t, d.url(), opts...)
+	client := dial(t, d.URL(), opts...)
 	session := createSession(t, client)
 	l := &ledger{done: map[string]string{}, unknown: map[string]bool{}}
 	stream := watchEvents(t, client, &tinev1.WatchEventsRequest{})
@@ -84,8 +85,8 @@ func killUnderLoad(t *testing.T, opts ...Option) *ledger {
 	for range kills {
 		before := written()
 		eventually(t, "writes", func() bool { return written() >= before+50 })
-		d.kill()
-		d.start()
+		d.Kill()
+		d.Start()
 	}
 	before := written()
 	eventually(t, "writes after the last kill", func() bool { return written() >= before+50 })
@@ -121,20 +122,20 @@ func TestKillsWithoutRetriesFailWhatWasInFlight(t *testing.T) {
 }
 
 func TestAWatchOutlivesItsServer(t *testing.T) {
-	ways(t, func(t *testing.T, d *daemon, url string) {
+	ways(t, func(t *testing.T, d *tinetest.Daemon, url string) {
 		client := dialWay(t, url)
 		session := createSession(t, client)
 		stream := watchEvents(t, client, &tinev1.WatchEventsRequest{SessionId: session})
-		writer := dial(t, d.url(), WithRetry(limit))
+		writer := dial(t, d.URL(), WithRetry(limit))
 		for range 3 {
 			want := appendUser(t, writer, session, "before").Id
 			if got := receiveMessages(t, stream, 1); got[0] != want {
 				t.Fatalf("%s, wanted %s", got[0], want)
 			}
-			d.kill()
+			d.Kill()
 			ended := make(chan string)
 			go func() { ended <- receiveMessages(t, stream, 1)[0] }()
-			d.start()
+			d.Start()
 			want = appendUser(t, writer, session, "after").Id
 			if got := <-ended; got != want {
 				t.Fatalf("%s, wanted %s", got, want)

@@ -136,7 +136,7 @@ func fillListings(t *testing.T, client *Client) (session string) {
 }
 
 func TestEachListingCallIsPagedToItsEnd(t *testing.T) {
-	client := dial(t, startDaemon(t, "--ephemeral").url())
+	client := dial(t, startDaemon(t, "--ephemeral").URL())
 	session := fillListings(t, client)
 	whole := listings(t, client, session, 1000, 16<<20)
 	paged := listings(t, client, session, 3, 1) // a page of a byte holds one row
@@ -156,7 +156,7 @@ func TestEachListingCallIsPagedToItsEnd(t *testing.T) {
 }
 
 func TestPagesGiveWhatTheFirstOneHasAlone(t *testing.T) {
-	client := dial(t, startDaemon(t, "--ephemeral").url())
+	client := dial(t, startDaemon(t, "--ephemeral").URL())
 	session := fillListings(t, client)
 	first := true
 	for page, err := range Pages(within(t), stub(client).BuildContext,

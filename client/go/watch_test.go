@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/tine-store/tine/client/go/tinetest"
 	"github.com/tine-store/tine/client/go/tinev1"
 )
 
@@ -61,7 +62,7 @@ func receiveMessages(t testing.TB, stream eventStream, count int) []string {
 }
 
 // ways are the connections that a watch must be the same on.
-func ways(t *testing.T, run func(t *testing.T, d *daemon, url string)) {
+func ways(t *testing.T, run func(t *testing.T, d *tinetest.Daemon, url string)) {
 	const token = "0123456789abcdef0123456789abcdef"
 	file := filepath.Join(scratch(t), "token")
 	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
@@ -70,10 +71,10 @@ func ways(t *testing.T, run func(t *testing.T, d *daemon, url string)) {
 	address := freePort(t)
 	d := startDaemon(t, "--listen", "tcp://"+address, "--token-file", file)
 	waitForTCP(t, address, token)
-	t.Run("bus", func(t *testing.T) { run(t, d, d.url()) })
+	t.Run("bus", func(t *testing.T) { run(t, d, d.URL()) })
 	t.Run("no-bus", func(t *testing.T) {
 		link := filepath.Join(scratch(t), "link.sock") // beside it there are no events
-		if err := os.Symlink(d.socket(), link); err != nil {
+		if err := os.Symlink(d.Socket(), link); err != nil {
 			t.Fatal(err)
 		}
 		run(t, d, schemeIPC+link)
@@ -86,7 +87,7 @@ func dialWay(t *testing.T, url string) *Client {
 }
 
 func TestAWatchTellsOfEachEventOnce(t *testing.T) {
-	ways(t, func(t *testing.T, _ *daemon, url string) {
+	ways(t, func(t *testing.T, _ *tinetest.Daemon, url string) {
 		client := dialWay(t, url)
 		session := createSession(t, client)
 		stream := watchEvents(t, client, &tinev1.WatchEventsRequest{SessionId: session})
@@ -112,7 +113,7 @@ func TestAWatchTellsOfEachEventOnce(t *testing.T) {
 }
 
 func TestAWatchBeginsWhereItIsTold(t *testing.T) {
-	ways(t, func(t *testing.T, _ *daemon, url string) {
+	ways(t, func(t *testing.T, _ *tinetest.Daemon, url string) {
 		client := dialWay(t, url)
 		session, other := createSession(t, client), createSession(t, client)
 		all := watchEvents(t, client, &tinev1.WatchEventsRequest{})
@@ -144,7 +145,7 @@ func TestAWatchBeginsWhereItIsTold(t *testing.T) {
 
 func TestHowAWatchIsRefused(t *testing.T) {
 	d := startDaemon(t)
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	for _, row := range []struct {
 		request *tinev1.WatchEventsRequest
 		code    codes.Code
@@ -170,7 +171,7 @@ func TestHowAWatchIsRefused(t *testing.T) {
 }
 
 func TestAWatchEndsWithItsSession(t *testing.T) {
-	ways(t, func(t *testing.T, _ *daemon, url string) {
+	ways(t, func(t *testing.T, _ *tinetest.Daemon, url string) {
 		client := dialWay(t, url)
 		session := createSession(t, client)
 		stream := watchEvents(t, client, &tinev1.WatchEventsRequest{SessionId: session})
@@ -195,7 +196,7 @@ func TestAWatchEndsWithItsSession(t *testing.T) {
 
 func TestBroadcastsComeBetweenTheWrites(t *testing.T) {
 	d := startDaemon(t)
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	session := createSession(t, client)
 	stream := watchEvents(t, client, &tinev1.WatchEventsRequest{SessionId: session})
 	appendUser(t, client, session, "before")
@@ -222,7 +223,7 @@ func TestBroadcastsComeBetweenTheWrites(t *testing.T) {
 // Broadcasts are kept nowhere: who let the bus wait for long still finds them there.
 func TestAPauseBetweenTwoEventsLosesNoBroadcast(t *testing.T) {
 	d := startDaemon(t)
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	session := createSession(t, client)
 	stream := watchEvents(t, client, &tinev1.WatchEventsRequest{SessionId: session})
 	appendUser(t, client, session, "so that the bus is known to be live")
@@ -247,7 +248,7 @@ func TestAPauseBetweenTwoEventsLosesNoBroadcast(t *testing.T) {
 // More than the bus keeps for who does not read: what it drops is listed.
 func TestAReaderThatIsLateMissesNothing(t *testing.T) {
 	d := startDaemon(t, "--ephemeral")
-	client := dial(t, d.url())
+	client := dial(t, d.URL())
 	stream := watchEvents(t, client, &tinev1.WatchEventsRequest{})
 	const writers, each = 32, 500
 	data := strings.Repeat("x", 2000)
@@ -278,7 +279,7 @@ func TestAReaderThatIsLateMissesNothing(t *testing.T) {
 }
 
 func TestHowAWatchIsEnded(t *testing.T) {
-	ways(t, func(t *testing.T, _ *daemon, url string) {
+	ways(t, func(t *testing.T, _ *tinetest.Daemon, url string) {
 		checkLeaks(t, func() {
 			client := dialWay(t, url)
 			begin := func(ctx context.Context) (eventStream, chan error) {
@@ -350,7 +351,7 @@ func TestAClientIsClosedWhileAWatchBegins(t *testing.T) {
 func TestAWatchThatIsLeftGivesBackWhatItHas(t *testing.T) {
 	d := startDaemon(t)
 	checkLeaks(t, func() {
-		client := dial(t, d.url())
+		client := dial(t, d.URL())
 		for range 20 {
 			ctx, cancel := context.WithCancel(context.Background())
 			if _, err := stub(client).WatchEvents(ctx, &tinev1.WatchEventsRequest{}); err != nil {
@@ -368,10 +369,10 @@ func TestAWatchThatIsLeftGivesBackWhatItHas(t *testing.T) {
 }
 
 // fakeBus listens beside a link to a daemon's socket and says what it likes.
-func fakeBus(t *testing.T, d *daemon, say func(net.Conn)) (url string) {
+func fakeBus(t *testing.T, d *tinetest.Daemon, say func(net.Conn)) (url string) {
 	t.Helper()
 	link := filepath.Join(scratch(t), "link.sock")
-	if err := os.Symlink(d.socket(), link); err != nil {
+	if err := os.Symlink(d.Socket(), link); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("unix", strings.TrimSuffix(link, ".sock")+".events")
@@ -447,7 +448,7 @@ func TestWhatTheBusLosesIsListed(t *testing.T) {
 	url := fakeBus(t, d, func(c net.Conn) {
 		said := hello(protocolPub)
 		_, _ = c.Write(said[:])
-		b, err := subscribe(context.Background(), address{target: d.socket()}.events())
+		b, err := subscribe(context.Background(), address{target: d.Socket()}.events())
 		if err != nil {
 			t.Error(err)
 			return
