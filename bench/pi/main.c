@@ -1,5 +1,5 @@
-// bench_pi: a session file of pi's, imported by the command line's own code into a durable store in
-// this process, beside the same rows put by lmdb.h alone.
+// bench_pi: imports a session file of pi into a durable store in this process, and puts the same
+// rows by lmdb.h alone for comparison.
 //
 //     bench_pi [--quick] [--only NAME] [--directory DIR]
 //
@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 #include "bench.h"
+#include "importers/pi/pi_import.h"
 #include "os/clock.h"
-#include "pi/pi_import.h"
 
 enum {
     FILE_BYTES = 50 * 1000 * 1000,
@@ -81,18 +81,18 @@ static size_t write_file(FILE *file, size_t bytes_min)
 static double import_seconds(FILE *file, const char *path)
 {
     char url[600];
-    static Cli cli;
-    static Import import;
-    cli = (Cli){.call = {.out_status = &cli.status}};
-    import = (Import){.cli = &cli};
+    Tine *tine = NULL;
+    TineStatus status;
+    Importer importer;
     snprintf(url, sizeof(url), "embedded:%s", path);
     bench_remove(path);
-    require(tine_open(url, &cli.status, &cli.tine) == 0, "%s", cli.status.message);
+    require(tine_open(url, &status, &tine) == 0, "%s", status.message);
+    importer_init(&importer, tine, NULL);
     rewind(file);
     int64_t start = clock_monotonic_ns();
-    require(pi_import(&import, file, "bench.jsonl") == 0, "the import failed");
+    require(pi_import(&importer, file, "bench.jsonl") == 0, "the import failed");
     double seconds = (double)(clock_monotonic_ns() - start) / 1e9;
-    tine_close(cli.tine);
+    tine_close(tine);
     return seconds;
 }
 

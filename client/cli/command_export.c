@@ -6,7 +6,8 @@
 
 #include "cli.h"
 #include "export.h"
-#include "pi/pi_export.h"
+#include "importers/pi/pi_export.h"
+#include "progress.h"
 #include "text.h"
 
 // "pi SESSION…": sessions as files of pi's. A session may be called pi, too.
@@ -74,7 +75,13 @@ typedef int (*WriteAll)(Cli *cli, const SessionSet *set, FILE *out);
 
 static int write_pi(Cli *cli, const SessionSet *set, FILE *out)
 {
-    return pi_export(cli, out, set->names[0].id);
+    atomic_uint_fast64_t bytes_done = 0;
+    // A terminal that shows the file has no line left for progress.
+    bool is_shown = out == stdout && cli->is_terminal;
+    Progress *progress = is_shown ? NULL : progress_begin_counted("exported", &bytes_done, 0);
+    int status = pi_export(cli->tine, &cli->call, set->names[0].id, out, &bytes_done);
+    progress_end(progress);
+    return status ? cli_fail(cli, &cli->status) : EXIT_OK;
 }
 
 static int write_file(Cli *cli, const SessionSet *set, WriteAll write, const char *path)

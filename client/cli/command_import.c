@@ -4,15 +4,24 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "import.h"
+#include "importers/pi/pi_import.h"
 #include "input.h"
 #include "json.h"
-#include "pi/pi_import.h"
+#include "progress.h"
 
-static int import_file(Import *import, FILE *file, const char *name)
+// One run of the command: what it imports, and into what.
+typedef struct Run {
+    Importer importer; // of other programs' files
+    Import import;     // of our own exports
+} Run;
+
+static int import_export(Run *run, FILE *file, const char *name)
 {
+    Import *import = &run->import;
     CLEANUP(text_freep) char *line = NULL;
     size_t capacity = 0;
     ssize_t size;
@@ -31,28 +40,51 @@ static int import_file(Import *import, FILE *file, const char *name)
     return code;
 }
 
-typedef int (*ImportFile)(Import *import, FILE *file, const char *name);
-
-static int import_path(Import *import, ImportFile import_one, const char *path)
+static uint64_t file_bytes(FILE *file)
 {
-    if (strcmp(path, "-") == 0) return import_one(import, stdin, "standard input");
+    struct stat status;
+    bool is_known = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+    return is_known ? (uint64_t)status.st_size : 0;
+}
+
+static int import_pi(Run *run, FILE *file, const char *name)
+{
+    ImportReport *report = &run->importer.report;
+    Progress *progress = progress_begin_counted(name, &report->bytes_done, file_bytes(file));
+    int status = pi_import(&run->importer, file, name);
+    progress_end(progress);
+    if (!status) return EXIT_OK;
+    return exit_code_of(status) == EXIT_UNAVAILABLE ? EXIT_UNAVAILABLE : EXIT_FAILED;
+}
+
+typedef int (*ImportFile)(Run *run, FILE *file, const char *name);
+
+static int import_path(Run *run, ImportFile import_one, const char *path)
+{
+    if (strcmp(path, "-") == 0) return import_one(run, stdin, "standard input");
     FILE *file = fopen(path, "re");
     if (!file) return cli_say(EXIT_FAILED, "cannot read %s: %s", path, strerror(errno));
-    int code = import_one(import, file, path);
+    int code = import_one(run, file, path);
     fclose(file);
     return code;
 }
 
-static void print_result(const Import *import)
+static void print_result(const Cli *cli, const ImportReport *report)
 {
     const char *format =
-        import->cli->is_json
-            ? "{\"sessions_new\": %" PRIuFAST64 ", \"sessions_known\": %" PRIuFAST64
-              ", \"entries_new\": %" PRIuFAST64 ", \"entries_known\": %" PRIuFAST64 "}\n"
-            : "sessions: %" PRIuFAST64 " new, %" PRIuFAST64 " there already; entries: %" PRIuFAST64
-              " new, %" PRIuFAST64 " there already\n";
-    printf(format, import->sessions_new, import->sessions_known, import->entries_new,
-           import->entries_known);
+        cli->is_json ? "{\"sessions_new\": %" PRIuFAST64 ", \"sessions_known\": %" PRIuFAST64
+                       ", \"entries_new\": %" PRIuFAST64 ", \"entries_known\": %" PRIuFAST64 "}\n"
+                     : "sessions: %" PRIuFAST64 " new, %" PRIuFAST64
+                       " there already; entries: %" PRIuFAST64 " new, %" PRIuFAST64
+                       " there already\n";
+    printf(format, report->sessions_new, report->sessions_known, report->entries_new,
+           report->entries_known);
+}
+
+static void say_problem(void *context, const char *text)
+{
+    (void)context;
+    (void)cli_say(EXIT_FAILED, "%s", text);
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)
@@ -60,16 +92,20 @@ static int run(Cli *cli, int argument_count, char **arguments)
     Tine *tine;
     int code = cli_connect(cli, &tine);
     if (code) return code;
-    static Import import;
-    import.cli = cli;
-    import.project_dir = option_text(cli, "project");
+    static Run state;
+    ImportReport *report = &state.importer.report;
+    importer_init(&state.importer, tine, &cli->call);
+    report->say = say_problem;
+    state.import.cli = cli;
+    state.import.report = report;
+    state.import.project_dir = state.importer.project_dir = option_text(cli, "project");
     bool is_pi = argument_count > 1 && strcmp(arguments[0], "pi") == 0;
-    ImportFile import_one = is_pi ? pi_import : import_file;
+    ImportFile import_one = is_pi ? import_pi : import_export;
     for (int i = is_pi; i < argument_count && !code; i++) {
-        code = import_path(&import, import_one, arguments[i]);
+        code = import_path(&state, import_one, arguments[i]);
     }
-    if (!code || import.entries_new > 0) print_result(&import);
-    import_free(&import);
+    if (!code || report->entries_new > 0) print_result(cli, report);
+    import_free(&state.import);
     return code;
 }
 

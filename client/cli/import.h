@@ -6,13 +6,13 @@
 
 #pragma once
 
-#include <stdatomic.h>
-
 #include "cli.h"
 #include "id_map.h"
+#include "importers/import_report.h"
 
 typedef struct Import {
     Cli *cli;
+    ImportReport *report;    // counts what was done; borrowed
     const char *project_dir; // instead of the file's; NULL: the file's
     size_t line;             // of the file, from 1
     bool has_header;
@@ -25,9 +25,6 @@ typedef struct Import {
     char file_last[ID_BYTES]; // and in the file
     bool is_own;              // the store's own: nothing is done
     bool is_new;              // made now
-
-    // What was done.
-    atomic_uint_fast64_t sessions_new, sessions_known, entries_new, entries_known;
 } Import;
 
 // Each returns an ExitCode; a failure is said with its line.

@@ -128,7 +128,7 @@ int import_entry(Import *import, Message *message)
         return import_fail(import, "entry.id: '%s' is not an id", message->id);
     }
     snprintf(import->file_last, sizeof(import->file_last), "%s", message->id);
-    atomic_fetch_add(is_known ? &import->entries_known : &import->entries_new, 1);
+    atomic_fetch_add(is_known ? &import->report->entries_known : &import->report->entries_new, 1);
     return EXIT_OK;
 }
 

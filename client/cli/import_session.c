@@ -159,7 +159,8 @@ int import_session(Import *import, Session *session)
     if (id_map_put(&import->ids, session->id, import->id)) {
         return import_fail(import, "session.id: '%s' is not an id", session->id);
     }
-    atomic_fetch_add(import->is_new ? &import->sessions_new : &import->sessions_known, 1);
+    atomic_fetch_add(
+        import->is_new ? &import->report->sessions_new : &import->report->sessions_known, 1);
     import->session = session;
     return EXIT_OK;
 }

@@ -1,5 +1,5 @@
 // pi's session manager by our calls: its tree operations, each in the store's own process and
-// through a socket. docs/systems/pi.md names them; files of pi's are tested in tests/cli.
+// through a socket. docs/systems/pi.md names them; files of pi's are tested in tests/importers.
 
 #include <stdlib.h>
 

@@ -1,0 +1,112 @@
+// The steps of an import: read the file, find or make its session, add the entries, finish.
+
+#include "importers/pi/pi_import.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "importers/pi/pi_add.h"
+#include "importers/pi/pi_session.h"
+
+static void report_problems(PiRun *run)
+{
+    const PiFile *file = &run->file;
+    ImportReport *report = &run->importer->report;
+    for (size_t i = 0; i < file->problem_count && i < PI_PROBLEMS_MAX; i++) {
+        import_report_say(report, "%s: line %zu: %s", run->name, file->problems[i].line,
+                          file->problems[i].what);
+    }
+    if (file->problem_count > PI_PROBLEMS_MAX) {
+        import_report_say(report, "%s: and %zu more of such lines", run->name,
+                          file->problem_count - PI_PROBLEMS_MAX);
+    }
+}
+
+// What follows from all entries together. The last entry's line is put behind everything else, so
+// whoever finds it there knows that nothing is left to do, however this import ends.
+static int finish(PiRun *run)
+{
+    int code = run->is_finished ? STATUS_OK : pi_session_move_head(run);
+    if (!code && !run->is_finished) code = pi_session_update(run);
+    return code || run->file.count == 0 ? code : pi_run_put_original(run, run->file.count - 1);
+}
+
+// The last entry's bytes reach to the file's end, which may have moved since they were stored.
+static void renew_last(PiRun *run)
+{
+    uint32_t last = run->file.count;
+    while (last > 0 && !*run->file.entries[last - 1].store_id)
+        last--;
+    if (last > 0) run->file.entries[last - 1].has_original = false;
+}
+
+static int import_opened(PiRun *run)
+{
+    int code = pi_session_find_or_make(run);
+    if (!code) {
+        renew_last(run);
+        Error error = batch_sender_open(&run->sender, run->importer, run->session);
+        if (error) return pi_run_fail(run, error, NULL);
+        run->batch = batch_sender_filling(&run->sender);
+        code = pi_add_all(run);
+    }
+    batch_sender_close(&run->sender);
+    return code ? code : finish(run);
+}
+
+// A file that cannot be read twice is copied to one that can.
+static FILE *seekable(FILE *file)
+{
+    char bytes[64 * 1024];
+    if (fseeko(file, 0, SEEK_SET) == 0) return file;
+    FILE *copy = tmpfile();
+    for (size_t size; copy && (size = fread(bytes, 1, sizeof(bytes), file)) > 0;) {
+        if (fwrite(bytes, 1, size, copy) != size) {
+            fclose(copy);
+            return NULL;
+        }
+    }
+    if (copy) rewind(copy);
+    return copy;
+}
+
+// Batches and requests of megabytes come and go. What malloc gives back to the kernel each time is
+// zeroed by it each time, which took as long as mapping the entries.
+static void keep_freed_memory(void)
+{
+    enum { KEPT_BYTES_MAX = 64 * 1024 * 1024, MAPPED_BYTES_MIN = 32 * 1024 * 1024 };
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES_MAX);
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+}
+
+int pi_import(Importer *importer, FILE *file, const char *name)
+{
+    keep_freed_memory();
+    PiRun *run = calloc(1, sizeof(*run));
+    FILE *readable = seekable(file);
+    ErrorDetail detail = {{0}};
+    if (!run || !readable) {
+        free(run);
+        return importer_fail(importer, STATUS_RESOURCE_EXHAUSTED, "%s: cannot read it twice: %s",
+                             name, strerror(errno));
+    }
+    run->importer = importer;
+    run->name = name;
+    importer->report.bytes_done = 0;
+    arena_init(&run->arena, BATCH_ARENA_BYTES);
+    Error error = pi_file_open(&run->file, readable, &detail);
+    int code = error ? pi_run_fail(run, error, &detail) : STATUS_OK;
+    if (!code) {
+        report_problems(run);
+        snprintf(run->version, sizeof(run->version), "%u", run->file.version);
+        code = import_opened(run);
+    }
+    pi_file_close(&run->file);
+    arena_free(&run->arena);
+    pi_settings_free(&run->settings);
+    if (readable != file) fclose(readable);
+    free(run);
+    return code;
+}

@@ -1,0 +1,212 @@
+// A message on its way. Fields that have no place in ours stay in `fields.rest`.
+
+#include "importers/pi/pi_message.h"
+
+#include <string.h>
+
+#include "base/limits.h"
+#include "importers/pi/pi_fields.h"
+#include "importers/pi/pi_json.h"
+#include "importers/pi/pi_parts.h"
+#include "text/utf8.h"
+
+enum {
+    MESSAGE_ROLE,
+    MESSAGE_CONTENT,
+    MESSAGE_TIMESTAMP,
+    MESSAGE_PROVIDER,
+    MESSAGE_MODEL,
+    MESSAGE_USAGE,
+    MESSAGE_STOP_REASON,
+    MESSAGE_ERROR,
+    MESSAGE_TOOL_CALL_ID,
+    MESSAGE_TOOL_NAME,
+    MESSAGE_DETAILS,
+    MESSAGE_IS_ERROR,
+    MESSAGE_OUTPUT,
+    MESSAGE_EXCLUDED,
+    MESSAGE_CUSTOM_TYPE,
+    MESSAGE_DISPLAY,
+    MESSAGE_FIELD_COUNT,
+};
+
+static const char *const MESSAGE_FIELDS[MESSAGE_FIELD_COUNT] = {
+    [MESSAGE_ROLE] = "role",
+    [MESSAGE_CONTENT] = "content",
+    [MESSAGE_TIMESTAMP] = "timestamp",
+    [MESSAGE_PROVIDER] = "provider",
+    [MESSAGE_MODEL] = "model",
+    [MESSAGE_USAGE] = "usage",
+    [MESSAGE_STOP_REASON] = "stopReason",
+    [MESSAGE_ERROR] = "errorMessage",
+    [MESSAGE_TOOL_CALL_ID] = "toolCallId",
+    [MESSAGE_TOOL_NAME] = "toolName",
+    [MESSAGE_DETAILS] = "details",
+    [MESSAGE_IS_ERROR] = "isError",
+    [MESSAGE_OUTPUT] = "output",
+    [MESSAGE_EXCLUDED] = "excludeFromContext",
+    [MESSAGE_CUSTOM_TYPE] = "customType",
+    [MESSAGE_DISPLAY] = "display",
+};
+
+typedef struct Mapping {
+    Arena *arena;
+    NewMessage *out;
+    PiFields fields;
+    unsigned version; // of the file
+} Mapping;
+
+static Error out_of(const Mapping *mapping)
+{
+    return arena_error(mapping->arena);
+}
+
+Error pi_message_set_model(Arena *arena, char *provider, char *name, NewMessage *out)
+{
+    if (!provider || !name) return arena_error(arena);
+    if (!*provider && !*name) return ERROR_NONE;
+    ModelRef *model = arena_new(arena, ModelRef);
+    if (!model) return arena_error(arena);
+    tine__v1__model_ref__init(model);
+    model->provider = provider;
+    model->name = name;
+    out->model = model;
+    return ERROR_NONE;
+}
+
+static Error set_usage(Mapping *mapping)
+{
+    enum { INPUT, OUTPUT, CACHE_READ, CACHE_WRITE, TOTAL, REASONING, COST, COUNT };
+    static const char *const NAMES[] = {"input",       "output",    "cacheRead", "cacheWrite",
+                                        "totalTokens", "reasoning", "cost"};
+    static const char *const COST_NAMES[] = {"total"};
+    Slice values[COUNT], cost;
+    if (!pi_is_object(mapping->fields.values[MESSAGE_USAGE])) return ERROR_NONE;
+    Error error = pi_members(mapping->fields.values[MESSAGE_USAGE], NAMES, COUNT, values, NULL);
+    if (!error) error = pi_members(values[COST], COST_NAMES, 1, &cost, NULL);
+    if (error) return error;
+    Usage *usage = arena_new(mapping->arena, Usage);
+    if (!usage) return out_of(mapping);
+    tine__v1__usage__init(usage);
+    usage->input_tokens = pi_integer(values[INPUT]);
+    usage->output_tokens = pi_integer(values[OUTPUT]);
+    usage->cache_read_tokens = pi_integer(values[CACHE_READ]);
+    usage->cache_write_tokens = pi_integer(values[CACHE_WRITE]);
+    usage->total_tokens = pi_integer(values[TOTAL]);
+    usage->reasoning_tokens = pi_integer(values[REASONING]);
+    usage->cost_nano_usd = pi_round(pi_number(cost) * 1e9); // pi counts in USD
+    mapping->out->usage = usage;
+    mapping->fields.is_used[MESSAGE_USAGE] = true;
+    return ERROR_NONE;
+}
+
+static Error set_failure(Mapping *mapping)
+{
+    NewMessage *out = mapping->out;
+    bool has_error = pi_is_text(mapping->fields.values[MESSAGE_ERROR]);
+    out->finish_reason = pi_fields_name(&mapping->fields, MESSAGE_STOP_REASON, mapping->arena);
+    if (!out->finish_reason) return out_of(mapping);
+    if (strcmp(out->finish_reason, "aborted") == 0) out->status = MESSAGE_STATUS_INTERRUPTED;
+    if (strcmp(out->finish_reason, "error") == 0) out->status = MESSAGE_STATUS_FAILED;
+    if (!has_error) return ERROR_NONE;
+    out->error = arena_new(mapping->arena, ErrorInfo);
+    if (!out->error) return out_of(mapping);
+    tine__v1__error__init(out->error);
+    char *text = pi_fields_text(&mapping->fields, MESSAGE_ERROR, mapping->arena);
+    if (!text) return out_of(mapping);
+    text = arena_string(mapping->arena, utf8_cut(slice_of(text), ERROR_MESSAGE_BYTES_MAX));
+    if (!text) return out_of(mapping);
+    out->error->message = text;
+    return ERROR_NONE;
+}
+
+static Error map_assistant(Mapping *mapping)
+{
+    NewMessage *out = mapping->out;
+    out->role = ROLE_ASSISTANT;
+    Error error =
+        pi_message_set_model(mapping->arena,
+                             pi_fields_name(&mapping->fields, MESSAGE_PROVIDER, mapping->arena),
+                             pi_fields_name(&mapping->fields, MESSAGE_MODEL, mapping->arena), out);
+    if (!error) error = set_usage(mapping);
+    if (!error) error = set_failure(mapping);
+    return error ? error : pi_parts(mapping->arena, mapping->fields.values[MESSAGE_CONTENT], out);
+}
+
+static Error map_tool_result(Mapping *mapping)
+{
+    const Slice *message = mapping->fields.values;
+    mapping->out->role = ROLE_TOOL;
+    for (size_t i = MESSAGE_TOOL_CALL_ID; i <= MESSAGE_IS_ERROR; i++) {
+        mapping->fields.is_used[i] = true;
+    }
+    PiToolResult result = {message[MESSAGE_TOOL_CALL_ID], message[MESSAGE_TOOL_NAME],
+                           message[MESSAGE_CONTENT], message[MESSAGE_DETAILS],
+                           message[MESSAGE_IS_ERROR]};
+    return pi_tool_result(mapping->arena, &result, mapping->out);
+}
+
+// What a person ran: its output is a text, kept from the model if pi keeps it from there.
+static Error map_bash(Mapping *mapping)
+{
+    Error error = pi_parts(mapping->arena, mapping->fields.values[MESSAGE_OUTPUT], mapping->out);
+    if (error || mapping->out->n_parts == 0) return error;
+    mapping->fields.is_used[MESSAGE_OUTPUT] = mapping->fields.is_used[MESSAGE_EXCLUDED] = true;
+    if (mapping->out->parts[0]->kind_case == PART__KIND_TEXT) {
+        mapping->out->parts[0]->text->ignored =
+            pi_is_true(mapping->fields.values[MESSAGE_EXCLUDED]);
+    }
+    return ERROR_NONE;
+}
+
+static Error map_other(Mapping *mapping, char *role)
+{
+    static char unknown[] = "unknown", custom[] = "custom";
+    NewMessage *out = mapping->out;
+    out->role = ROLE_OTHER;
+    out->other_role = *role ? role : unknown;
+    if (strcmp(role, "bashExecution") == 0) return map_bash(mapping);
+    if (strcmp(role, "hookMessage") == 0 && mapping->version < 3) out->other_role = custom;
+    if (strcmp(out->other_role, custom) == 0) {
+        out->subtype = pi_fields_name(&mapping->fields, MESSAGE_CUSTOM_TYPE, mapping->arena);
+        out->hidden = pi_is_false(mapping->fields.values[MESSAGE_DISPLAY]);
+        mapping->fields.is_used[MESSAGE_DISPLAY] = true;
+    }
+    return out->subtype ? pi_parts(mapping->arena, mapping->fields.values[MESSAGE_CONTENT], out)
+                        : out_of(mapping);
+}
+
+static Error map_role(Mapping *mapping)
+{
+    NewMessage *out = mapping->out;
+    char *role = pi_fields_name(&mapping->fields, MESSAGE_ROLE, mapping->arena);
+    if (!role) return out_of(mapping);
+    out->kind = MESSAGE_KIND_CONVERSATION;
+    mapping->fields.is_used[MESSAGE_CONTENT] = true;
+
+    // pi sorts by the message's own time; the entry's is when it was written.
+    int64_t time_ms = pi_integer(mapping->fields.values[MESSAGE_TIMESTAMP]);
+    if (time_ms > 0 && time_ms <= TIME_MS_MAX) {
+        out->completed_at = out->created_at;
+        out->created_at = time_ms;
+        mapping->fields.is_used[MESSAGE_TIMESTAMP] = true;
+    }
+    if (strcmp(role, "user") == 0 || strcmp(role, "system") == 0) {
+        out->role = *role == 'u' ? ROLE_USER : ROLE_SYSTEM;
+        return pi_parts(mapping->arena, mapping->fields.values[MESSAGE_CONTENT], out);
+    }
+    if (strcmp(role, "assistant") == 0) return map_assistant(mapping);
+    if (strcmp(role, "toolResult") == 0) return map_tool_result(mapping);
+    return map_other(mapping, role);
+}
+
+Error pi_message_map(Arena *arena, Slice json, unsigned version, NewMessage *out, Buffer *rest)
+{
+    Mapping mapping = {.arena = arena, .out = out, .version = version};
+    Error error = pi_fields_read(&mapping.fields, MESSAGE_FIELDS, MESSAGE_FIELD_COUNT, json);
+    if (!error) error = map_role(&mapping);
+    if (!error) error = pi_fields_keep_unused(&mapping.fields);
+    if (!error) error = buffer_append(rest, buffer_slice(&mapping.fields.rest));
+    pi_fields_free(&mapping.fields);
+    return error;
+}
