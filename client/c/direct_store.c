@@ -22,6 +22,7 @@
 #include "base/limits.h"
 #include "kv/file_names.h"
 #include "os/process.h"
+#include "store/open.h"
 
 enum { PLACE_BYTES_MAX = PATH_BYTES_MAX + 16 };
 

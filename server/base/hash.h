@@ -11,6 +11,8 @@ typedef struct Hash {
     uint8_t bytes[HASH_BYTES];
 } Hash;
 
+static const Hash HASH_ZERO = {{0}};
+
 Hash hash_bytes(Slice bytes); // XXH3, 128 bits, canonical byte order
 
 // Of two slices with their lengths, so that ("ab", "c") and ("a", "bc") differ.

@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "rpc/dispatch.h"
 #include "rpc/waiting.h"
+#include "store/open.h"
 
 typedef struct AtomicCounts {
     atomic_uint_fast64_t calls, errors;

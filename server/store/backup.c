@@ -9,6 +9,7 @@
 
 #include "os/directory.h"
 #include "store/copy.h"
+#include "store/open.h"
 #include "store/partial.h"
 
 static const char LOCK_ADVICE[] = "stop it first, for this changes its store";

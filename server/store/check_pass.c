@@ -12,28 +12,6 @@
 // A message of 16 MiB is copied while its chunks are put together, and then decoded.
 #define CHECK_BUDGET_BYTES (4 * (size_t)RUN_BUDGET_BYTES)
 
-static const char *const DAMAGE_NAMES[DAMAGE_KIND_COUNT] = {
-#define X(constant, name, text) name,
-    DAMAGE_KINDS(X)
-#undef X
-};
-
-static const char *const DAMAGE_TEXTS[DAMAGE_KIND_COUNT] = {
-#define X(constant, name, text) text,
-    DAMAGE_KINDS(X)
-#undef X
-};
-
-const char *damage_name(DamageKind kind)
-{
-    return DAMAGE_NAMES[kind];
-}
-
-const char *damage_text(DamageKind kind)
-{
-    return DAMAGE_TEXTS[kind];
-}
-
 void check_damage(Check *check, DamageKind kind, StoreTable table, Slice key, const char *format,
                   ...)
 {

@@ -5,7 +5,7 @@
 
 #include "names.h"
 #include "report/error_detail.h"
-#include "store/check.h"
+#include "store/damage.h"
 
 // Whether a session's rows may be there, and which.
 typedef struct SessionState {

@@ -3,7 +3,7 @@
 #include "store/message.h"
 
 #include "base/limits.h"
-#include "store/purge.h"
+#include "store/session_index.h"
 #include "store/record.h"
 #include "wire/wire.h"
 
@@ -55,7 +55,7 @@ Error message_owner(Txn *txn, Ulid message, Ulid *out_owner)
     }
     Ulid owner = key_id_at(value, 0);
     bool is_readable;
-    error = purge_session_is_readable(txn, owner, &is_readable);
+    error = session_is_readable(txn, owner, &is_readable);
     if (error) return error;
     if (!is_readable) return not_found(txn, message);
     *out_owner = owner;

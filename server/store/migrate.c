@@ -24,6 +24,8 @@ enum {
     KEPT_MAX = 1000, // directories of older files, tried one after the other
 };
 
+static Error copy_and_migrate(Store *store, uint64_t version, ErrorDetail *detail);
+static Error swap(const StoreOptions *options, ErrorDetail *detail);
 static Error bring_up(const StoreOptions *options, const char *directory, uint64_t version,
                       ErrorDetail *detail);
 static Error flush(const char *directory, ErrorDetail *detail);
@@ -36,8 +38,15 @@ static Error fail(ErrorDetail *detail, const char *what, const char *path)
                      strerror(errno));
 }
 
-Error migrate_copy(const StoreOptions *options, Kv *kv, uint64_t version, ErrorDetail *detail)
+Error migrate_store(Store *store, uint64_t version, ErrorDetail *detail)
 {
+    Error error = copy_and_migrate(store, version, detail);
+    return error ? error : store_reopen(store, swap, detail);
+}
+
+static Error copy_and_migrate(Store *store, uint64_t version, ErrorDetail *detail)
+{
+    const StoreOptions *options = store_options(store);
     StorePath directory = store_path_migrating(options->directory);
     log_write(LOG_INFO, "migrating the store", "directory=%s from_format=%llu to_format=%d",
               options->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
@@ -46,7 +55,7 @@ Error migrate_copy(const StoreOptions *options, Kv *kv, uint64_t version, ErrorD
     StorePath path = store_path(directory.text, KV_FILE_DATA);
     int file = open(path.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     Error error = file < 0 ? fail(detail, "make", path.text)
-                           : kv_copy(kv, file, /* is_compact= */ false, detail);
+                           : kv_copy(store_kv(store), file, /* is_compact= */ false, detail);
     if (file >= 0 && close(file) != 0 && !error) error = fail(detail, "close", path.text);
     if (!error) error = bring_up(options, directory.text, version, detail);
     if (!error) error = flush(directory.text, detail);
@@ -116,7 +125,9 @@ static Error bring_up(const StoreOptions *options, const char *directory, uint64
     copy_options.is_ephemeral = true; // flushed at the end
     copy_options.format = version;
     Store *store = NULL;
-    Error error = store_open(&copy_options, detail, &store);
+    uint64_t format;
+    Error error = store_attach(&copy_options, detail, &store, &format);
+    if (!error) error = store_load(store, /* is_new= */ false, detail);
     Arena arena;
     arena_init(&arena, RUN_BUDGET_BYTES);
     for (; !error && version < STORE_FORMAT_VERSION; version++) {
@@ -137,7 +148,7 @@ static Error flush(const char *directory, ErrorDetail *detail)
     return error ? error : directory_flush(directory, detail);
 }
 
-Error migrate_swap(const StoreOptions *options, ErrorDetail *detail)
+static Error swap(const StoreOptions *options, ErrorDetail *detail)
 {
     StorePath copy = store_path_migrating(options->directory), kept;
     Error error = keep_old(options->directory, &kept, detail);

@@ -13,13 +13,7 @@
 // The oldest format that can be migrated.
 enum { MIGRATE_FORMAT_MIN = 1 };
 
-// Makes the copy of `kv`, the file of `options->directory`, whose format is `version`, in the
-// current format. The directory must be locked; nobody may write to `kv` from now on.
-// ERROR_STORE_FULL: there is no room for it. ERROR_IO, ERROR_CORRUPT. When it fails nothing of it
-// is left.
-MUST_USE Error migrate_copy(const StoreOptions *options, Kv *kv, uint64_t version,
-                            ErrorDetail *detail);
-
-// Puts the copy in the place of the store's file, which must be closed, and keeps that one.
-// ERROR_IO, ERROR_STORE_FULL: the store is as it was.
-MUST_USE Error migrate_swap(const StoreOptions *options, ErrorDetail *detail);
+// Brings an attached store, whose format is `version`, up to its options' format, and attaches the
+// result. ERROR_STORE_FULL: there is no room for the copy. ERROR_IO, ERROR_CORRUPT. The store is as
+// it was when it fails, and nothing of the copy is left.
+MUST_USE Error migrate_store(Store *store, uint64_t version, ErrorDetail *detail);

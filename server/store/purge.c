@@ -12,8 +12,6 @@
 #include "store/session_active.h"
 #include "store/session_index.h"
 
-static const Hash HASH_ZERO = {{0}};
-
 // The value of a LISTING_PURGING row: the next event of the chain, and a byte.
 enum { NOTE_BYTES = 9 };
 
@@ -32,27 +30,6 @@ static Error note_put(Txn *txn, Ulid session, const PurgeNote *note)
     return txn_put(txn, TABLE_SESSION_INDEX, &key, slice(value, sizeof(value)));
 }
 
-static Error row_exists(Txn *txn, StoreTable table, const Key *key, bool *out)
-{
-    Slice value;
-    return txn_get(txn, table, key, out, &value);
-}
-
-static Error is_tombstone(Txn *txn, Ulid session, bool *out)
-{
-    Key key = key_session_index(LISTING_TOMBSTONE, HASH_ZERO, session);
-    return row_exists(txn, TABLE_SESSION_INDEX, &key, out);
-}
-
-Error purge_session_is_readable(Txn *txn, Ulid session, bool *out)
-{
-    Key record_key = key_session(session, SESSION_ROW_HEAD);
-    Key key = key_with_chunk(&record_key, 0);
-    Error error = row_exists(txn, TABLE_SESSIONS, &key, out);
-    if (error || *out) return error;
-    return is_tombstone(txn, session, out);
-}
-
 // Whether a live session or a tombstone reads from this one. The rows of a reader that is purged
 // itself go with its slices only: it no longer counts.
 static Error has_readers(Txn *txn, Ulid session, bool *out)
@@ -68,7 +45,7 @@ static Error has_readers(Txn *txn, Ulid session, bool *out)
          !error && found && !*out && slice_starts_with(row.key, ulid_slice(&session));
          error = *out ? ERROR_NONE : kv_next(cursor, &found, &row)) {
         if (row.key.size != KEY_PAIR_BYTES) return ERROR_CORRUPT;
-        error = purge_session_is_readable(txn, key_id_at(row.key, ULID_BYTES), out);
+        error = session_is_readable(txn, key_id_at(row.key, ULID_BYTES), out);
         if (error) return error;
     }
     return error;
@@ -157,7 +134,7 @@ static Error message_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_
 static Error tombstone_release(Txn *txn, Ulid session)
 {
     bool is_kept, is_read;
-    Error error = is_tombstone(txn, session, &is_kept);
+    Error error = session_is_tombstone(txn, session, &is_kept);
     if (error || !is_kept) return error;
     error = has_readers(txn, session, &is_read);
     if (error || is_read) return error;

@@ -12,9 +12,6 @@
 
 #include "store/store.h"
 
-// Whether calls may see messages of this session: it exists, or is a tombstone.
-MUST_USE Error purge_session_is_readable(Txn *txn, Ulid session, bool *out);
-
 // Begins the purge. ERROR_SESSION_NOT_FOUND, ERROR_FORKS_EXIST (unless `keep_for_forks`).
 MUST_USE Error purge_session(Txn *txn, Ulid session, bool keep_for_forks, bool *out_kept);
 

@@ -215,3 +215,19 @@ Error session_index_settle_slug(Txn *txn, const char *slug, SlugPolicy policy, U
     *out_slug = arena_string(txn->arena, slice_of(settled));
     return *out_slug ? ERROR_NONE : arena_error(txn->arena);
 }
+
+Error session_is_tombstone(Txn *txn, Ulid session, bool *out)
+{
+    Key key = key_session_index(LISTING_TOMBSTONE, HASH_ZERO, session);
+    Slice value;
+    return txn_get(txn, TABLE_SESSION_INDEX, &key, out, &value);
+}
+
+Error session_is_readable(Txn *txn, Ulid session, bool *out)
+{
+    Key record_key = key_session(session, SESSION_ROW_HEAD);
+    Key key = key_with_chunk(&record_key, 0);
+    Slice value;
+    Error error = txn_get(txn, TABLE_SESSIONS, &key, out, &value);
+    return error || *out ? error : session_is_tombstone(txn, session, out);
+}

@@ -36,3 +36,9 @@ MUST_USE Error session_index_external_holder(Txn *txn, const External *external,
 // Settles a slug under a policy: `out_slug` is the slug to use, in the arena. ERROR_SLUG_TAKEN.
 MUST_USE Error session_index_settle_slug(Txn *txn, const char *slug, SlugPolicy policy, Ulid self,
                                          char **out_slug);
+
+// Whether the session was purged and its messages are still there for the forks that read them.
+MUST_USE Error session_is_tombstone(Txn *txn, Ulid session, bool *out);
+
+// Whether calls may see messages of this session: it exists, or is a tombstone.
+MUST_USE Error session_is_readable(Txn *txn, Ulid session, bool *out);

@@ -70,7 +70,6 @@ static bool source_by_text(Source *source, SessionListing listing, const char *t
 // Of deleted, archived and active sessions alone, if one of these is asked for.
 static void source_choose_state(Source *source, const SessionQuery *query)
 {
-    static const Hash HASH_ZERO = {{0}};
     if (query->deleted == DELETED_FILTER_ONLY) {
         source_index(source, LISTING_DELETED, HASH_ZERO);
     } else if (query->archived == ARCHIVED_FILTER_ONLY) {

@@ -1,4 +1,4 @@
-// The store: opening one directory, and its transactions.
+// The store: its file, opened as it is, and its transactions.
 //
 // The tricky idea is StoreState: ids and event sequences must never go back, so they are counted in
 // the write transaction, persisted once by its commit, and taken over into memory only when that
@@ -19,8 +19,6 @@
 #include "os/directory.h"
 #include "report/log.h"
 #include "store/files.h"
-#include "store/migrate.h"
-#include "store/set_back.h"
 #include "wire/encode.h"
 
 struct Store {
@@ -93,26 +91,6 @@ static Error format_read(Txn *txn, uint64_t *out_version)
     return ERROR_NONE;
 }
 
-// Whether the file can be used as it is, or after a migration.
-static Error format_check(const Store *store, uint64_t version, bool *out_is_older,
-                          ErrorDetail *detail)
-{
-    uint64_t wanted = store->options.format;
-    *out_is_older = version >= MIGRATE_FORMAT_MIN && version < wanted;
-    if (version == 0 || version == wanted) return ERROR_NONE;
-    if (!*out_is_older) {
-        return error_say(detail, ERROR_INVALID_ARGUMENT,
-                         "%s has storage format %llu, this program reads format %d; use the tine "
-                         "that wrote it, or a newer one",
-                         store->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
-    }
-    if (!store->options.is_read_only) return ERROR_NONE;
-    return error_say(detail, ERROR_INVALID_ARGUMENT,
-                     "%s has storage format %llu, this program reads format %d; start tined on it "
-                     "once, which migrates it",
-                     store->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
-}
-
 static Error instance_read(Txn *txn)
 {
     Key key = meta_key(META_INSTANCE);
@@ -183,56 +161,6 @@ static Error open_kv(Store *store, ErrorDetail *detail)
     return kv_open(&kv_options, detail, &store->kv);
 }
 
-// Opens the file as this program's format has it, migrated if it is older. `out_is_new`: it is
-// empty.
-static Error open_format(Store *store, bool *out_is_new, ErrorDetail *detail)
-{
-    Txn txn;
-    uint64_t version;
-    bool is_older;
-    Error error = open_kv(store, detail);
-    if (!error) error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
-    if (error) return error;
-    error = format_read(&txn, &version);
-    txn_abort(&txn);
-    if (!error) error = format_check(store, version, &is_older, detail);
-    if (error) return error;
-    *out_is_new = version == 0;
-    if (!is_older) return ERROR_NONE;
-    error = migrate_copy(&store->options, store->kv, version, detail);
-    if (error) return error;
-    kv_close(store->kv);
-    store->kv = NULL;
-    error = migrate_swap(&store->options, detail);
-    return error ? error : open_kv(store, detail);
-}
-
-// Reads instance and state, or writes format, instance and state into a new store.
-static Error store_load(Store *store, bool is_new, ErrorDetail *detail)
-{
-    Txn txn;
-    Error error = ERROR_NONE;
-    if (is_new && store->options.is_read_only) {
-        return error_say(detail, ERROR_CORRUPT, "%s holds no store: meta.format is missing",
-                         store->directory);
-    }
-    if (is_new) {
-        error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
-        if (error) return error;
-        error = store_initialise(&txn);
-        if (!error) error = txn_commit(&txn);
-        txn_abort(&txn);
-        // What is flushed until here is an empty file, which has no page to know it by: a power cut
-        // would take any other one that is put in its place back to nothing.
-        if (!error) error = kv_flush(store->kv);
-        if (error) return error;
-    }
-    error = store_read_state(store, detail);
-    bool is_renewed = false;
-    if (!error) error = store_note_set_back(store, detail, &is_renewed);
-    return error || !is_renewed ? error : store_read_state(store, detail);
-}
-
 static void options_fill(StoreOptions *options)
 {
     if (!options->clock.now_ms) options->clock = clock_system();
@@ -255,7 +183,19 @@ static Error store_make_directory(Store *store, ErrorDetail *detail)
     return error_say(detail, ERROR_IO, "cannot create %s: %s", store->directory, strerror(errno));
 }
 
-static Error store_open_files(Store *store, ErrorDetail *detail)
+// Opens the file; `*out_format` is 0 if it is new.
+static Error store_open_file(Store *store, uint64_t *out_format, ErrorDetail *detail)
+{
+    Txn txn;
+    Error error = open_kv(store, detail);
+    if (!error) error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
+    if (error) return error;
+    error = format_read(&txn, out_format);
+    txn_abort(&txn);
+    return error;
+}
+
+static Error store_open_directory(Store *store, ErrorDetail *detail)
 {
     bool is_read_only = store->options.is_read_only;
     if (!is_read_only) {
@@ -266,18 +206,13 @@ static Error store_open_files(Store *store, ErrorDetail *detail)
         return error_say(detail, ERROR_IO, "there is no store in %s: %s", store->directory,
                          strerror(errno));
     }
-    Error error = ERROR_NONE;
-    if (!store->options.is_beside) {
-        error = store_files_lock(store->directory, "stop it or take another directory", detail,
-                                 &store->lock_fd);
-    }
-    if (error) return error;
-    bool is_new;
-    error = open_format(store, &is_new, detail);
-    return error ? error : store_load(store, is_new, detail);
+    if (store->options.is_beside) return ERROR_NONE;
+    return store_files_lock(store->directory, "stop it or take another directory", detail,
+                            &store->lock_fd);
 }
 
-Error store_open(const StoreOptions *options, ErrorDetail *detail, Store **out_store)
+Error store_attach(const StoreOptions *options, ErrorDetail *detail, Store **out_store,
+                   uint64_t *out_format)
 {
     if (!options->directory || !*options->directory ||
         strlen(options->directory) >= PATH_BYTES_MAX) {
@@ -300,13 +235,45 @@ Error store_open(const StoreOptions *options, ErrorDetail *detail, Store **out_s
     } else {
         random_seed_system(&store->random);
     }
-    Error error = store_open_files(store, detail);
+    Error error = store_open_directory(store, detail);
+    if (!error) error = store_open_file(store, out_format, detail);
     if (error) {
         store_close(store);
         return error;
     }
     *out_store = store;
     return ERROR_NONE;
+}
+
+Error store_load(Store *store, bool is_new, ErrorDetail *detail)
+{
+    Txn txn;
+    Error error = ERROR_NONE;
+    if (is_new && store->options.is_read_only) {
+        return error_say(detail, ERROR_CORRUPT, "%s holds no store: meta.format is missing",
+                         store->directory);
+    }
+    if (is_new) {
+        error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
+        if (error) return error;
+        error = store_initialise(&txn);
+        if (!error) error = txn_commit(&txn);
+        txn_abort(&txn);
+        // What is flushed until here is an empty file, which has no page to know it by: a power cut
+        // would take any other one that is put in its place back to nothing.
+        if (!error) error = kv_flush(store->kv);
+        if (error) return error;
+    }
+    return store_read_state(store, detail);
+}
+
+Error store_reopen(Store *store, Error (*replace)(const StoreOptions *options, ErrorDetail *detail),
+                   ErrorDetail *detail)
+{
+    kv_close(store->kv);
+    store->kv = NULL;
+    Error error = replace(&store->options, detail);
+    return error ? error : open_kv(store, detail);
 }
 
 void store_close(Store *store)

@@ -39,12 +39,20 @@ typedef struct StoreOptions {
     const char *boot_id;            // NULL: likewise
 } StoreOptions;
 
-// ERROR_UNAVAILABLE: another process (named in `detail`) or this one has it open.
-// ERROR_INVALID_ARGUMENT: not a local file system, or of a newer format. ERROR_IO, ERROR_CORRUPT,
-// ERROR_STORE_FULL. Nothing is changed when it fails, nor, but for the lock's file, when it is
-// read-only; then ERROR_IO: there is no store, and ERROR_CORRUPT: one without a table, or empty.
-// A store of an older format is migrated (store/migrate.h); read-only, ERROR_INVALID_ARGUMENT.
-MUST_USE Error store_open(const StoreOptions *options, ErrorDetail *detail, Store **out_store);
+// The three steps of opening a store. Everybody but migrations uses store_open (store/open.h).
+//
+// Takes the lock, opens the file and reads its format; 0: it is new. `*out_store` is the caller's
+// to load, and to close. Errors as store_open's.
+MUST_USE Error store_attach(const StoreOptions *options, ErrorDetail *detail, Store **out_store,
+                            uint64_t *out_format);
+
+// Closes the file, calls `replace`, and opens the file that is in its place then.
+MUST_USE Error store_reopen(Store *store,
+                            Error (*replace)(const StoreOptions *options, ErrorDetail *detail),
+                            ErrorDetail *detail);
+
+// Reads the instance and the state. `is_new`: writes them first.
+MUST_USE Error store_load(Store *store, bool is_new, ErrorDetail *detail);
 
 // No transaction may be open. NULL is allowed.
 void store_close(Store *store);

@@ -2,6 +2,7 @@
 // sends none.
 
 #include "store/verify.h"
+#include "store/open.h"
 
 #include <errno.h>
 #include <fcntl.h>

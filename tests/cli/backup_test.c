@@ -11,6 +11,7 @@
 #include "harness.h"
 #include "names.h"
 #include "shell.h"
+#include "store/open.h"
 #include "store/store.h"
 #include "tine.h"
 #include "tine_calls.h"

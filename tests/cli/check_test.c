@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "names.h"
 #include "shell.h"
+#include "store/open.h"
 #include "store/session.h"
 #include "store/store.h"
 

@@ -8,6 +8,7 @@
 
 #include "check_day.h"
 #include "store/event.h"
+#include "store/open.h"
 
 static const char *path_of(const char *name)
 {

@@ -5,6 +5,7 @@
 
 #include "store/event.h"
 #include "store/memory.h"
+#include "store/open.h"
 #include "store/operation.h"
 #include "store_fixture.h"
 

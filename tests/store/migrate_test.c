@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check_day.h"
+#include "store/open.h"
 #include "store/session_list.h"
 #include "store/session_update.h"
 

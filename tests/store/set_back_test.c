@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "report/log.h"
+#include "store/open.h"
 #include "store_fixture.h"
 
 static Ulid last_id(StoreFixture *f)

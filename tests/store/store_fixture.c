@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/open.h"
 #include "store/purge.h"
 
 static const int64_t START_MS = INT64_C(1700000000000);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "store/open.h"
 #include "store_fixture.h"
 
 static StoreOptions options_for(const char *directory)

@@ -81,7 +81,7 @@ Error check_delete_call(Rpc *rpc, DeleteCallRequest *request)
 {
     LedgerCall *prepared = NULL;
     Error error = ledger_prepare(rpc, request->session_id, &prepared);
-    return error ? error : rpc_id(rpc, "rpc_id", request->call_id, &prepared->deleted);
+    return error ? error : rpc_id(rpc, "call_id", request->call_id, &prepared->deleted);
 }
 
 // DeleteCall: takes a call out of the ledger; the messages that it produced stay.
