@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "importers/field.h"
 #include "importers/pi/pi_entry.h"
-#include "importers/pi/pi_fields.h"
 #include "importers/pi/pi_known.h"
 
 enum { BATCH_LINE_BYTES_MAX = 2 * 1024 * 1024 }; // or one entry that is larger
@@ -125,7 +125,7 @@ static void resolve_first_kept(PiRun *run, uint32_t entry, const PiReferences *r
     if (kept == ENTRY_NONE || !is_ancestor(file, kept, entry)) return;
     if (!*marker->first_kept_external) {
         marker->first_kept_external =
-            pi_name(&run->batch->arena, (char *)(uintptr_t)pi_file_id(file, kept));
+            field_name(&run->batch->arena, (char *)(uintptr_t)pi_file_id(file, kept));
     }
     uint32_t cut_off = file->entries[kept].parent;
     marker->keep_all = cut_off == ENTRY_NONE;

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "importers/pi/pi_fields.h"
-#include "importers/pi/pi_json.h"
+#include "importers/field.h"
+#include "importers/iso_time.h"
+#include "importers/members.h"
 #include "importers/pi/pi_message.h"
 #include "importers/pi/pi_parts.h"
+#include "text/json_walk.h"
 
 enum {
     ENTRY_TYPE,
@@ -65,7 +67,7 @@ typedef struct Mapping {
     Arena *arena;
     NewMessage *out;
     PiReferences *references;
-    PiFields fields;
+    Members fields;
     Buffer message_rest; // members of the entry's message that have no field of ours
     unsigned version;    // of the file
 } Mapping;
@@ -85,7 +87,7 @@ static Error map_custom(Mapping *mapping, char *subtype)
     mapping->out->kind = MESSAGE_KIND_CUSTOM;
     mapping->out->subtype = *subtype ? subtype : unknown;
     mapping->references->target_id =
-        pi_fields_name(&mapping->fields, ENTRY_TARGET_ID, mapping->arena);
+        members_name(&mapping->fields, ENTRY_TARGET_ID, mapping->arena);
     return mapping->references->target_id ? ERROR_NONE : out_of(mapping);
 }
 
@@ -94,7 +96,7 @@ static Error map_thinking_level(Mapping *mapping)
     static char subtype[] = PI_SETTING_THINKING;
     mapping->out->kind = MESSAGE_KIND_SETTING;
     mapping->out->subtype = subtype;
-    mapping->out->text = pi_fields_text(&mapping->fields, ENTRY_THINKING_LEVEL, mapping->arena);
+    mapping->out->text = members_text(&mapping->fields, ENTRY_THINKING_LEVEL, mapping->arena);
     return mapping->out->text ? ERROR_NONE : out_of(mapping);
 }
 
@@ -104,16 +106,16 @@ static Error map_model(Mapping *mapping)
     mapping->out->kind = MESSAGE_KIND_SETTING;
     mapping->out->subtype = subtype;
     return pi_message_set_model(mapping->arena,
-                                pi_fields_name(&mapping->fields, ENTRY_PROVIDER, mapping->arena),
-                                pi_fields_name(&mapping->fields, ENTRY_MODEL_ID, mapping->arena),
+                                members_name(&mapping->fields, ENTRY_PROVIDER, mapping->arena),
+                                members_name(&mapping->fields, ENTRY_MODEL_ID, mapping->arena),
                                 mapping->out);
 }
 
 static void take_producer(Mapping *mapping)
 {
     Slice from_hook = mapping->fields.values[ENTRY_FROM_HOOK];
-    if (pi_is_true(from_hook)) mapping->out->producer = PRODUCER_EXTENSION;
-    if (pi_is_false(from_hook)) mapping->out->producer = PRODUCER_AGENT;
+    if (json_is_true(from_hook)) mapping->out->producer = PRODUCER_EXTENSION;
+    if (json_is_false(from_hook)) mapping->out->producer = PRODUCER_AGENT;
     mapping->fields.is_used[ENTRY_FROM_HOOK] = mapping->out->producer != PRODUCER_UNSPECIFIED;
 }
 
@@ -127,16 +129,15 @@ static Error map_compaction(Mapping *mapping)
     Slice place = mapping->fields.values[ENTRY_FIRST_KEPT_INDEX];
     mapping->out->kind = MESSAGE_KIND_COMPACTION;
     mapping->out->marker = marker;
-    references->first_kept_id =
-        pi_fields_text(&mapping->fields, ENTRY_FIRST_KEPT_ID, mapping->arena);
-    references->has_first_kept = pi_is_text(first_kept);
-    if (place.size > 0) references->first_kept_place = pi_integer(place);
-    marker->first_kept_external = pi_name(mapping->arena, references->first_kept_id);
-    marker->summary = pi_fields_text(&mapping->fields, ENTRY_SUMMARY, mapping->arena);
-    marker->tokens_before = pi_integer(mapping->fields.values[ENTRY_TOKENS_BEFORE]);
+    references->first_kept_id = members_text(&mapping->fields, ENTRY_FIRST_KEPT_ID, mapping->arena);
+    references->has_first_kept = json_is_text(first_kept);
+    if (place.size > 0) references->first_kept_place = json_integer(place);
+    marker->first_kept_external = field_name(mapping->arena, references->first_kept_id);
+    marker->summary = members_text(&mapping->fields, ENTRY_SUMMARY, mapping->arena);
+    marker->tokens_before = json_integer(mapping->fields.values[ENTRY_TOKENS_BEFORE]);
     mapping->fields.is_used[ENTRY_TOKENS_BEFORE] = true;
     marker->details_json =
-        pi_fields_json(&mapping->fields, ENTRY_DETAILS, DETAILS_JSON_BYTES_MAX, mapping->arena);
+        members_json(&mapping->fields, ENTRY_DETAILS, DETAILS_JSON_BYTES_MAX, mapping->arena);
     take_producer(mapping);
     bool is_whole = marker->first_kept_external && marker->summary && marker->details_json;
     return is_whole ? ERROR_NONE : out_of(mapping);
@@ -145,14 +146,13 @@ static Error map_compaction(Mapping *mapping)
 // pi shows one with an empty summary to nobody; it is a note like other notes.
 static Error map_branch_summary(Mapping *mapping, char *type)
 {
-    char *summary = pi_fields_text(&mapping->fields, ENTRY_SUMMARY, mapping->arena);
+    char *summary = members_text(&mapping->fields, ENTRY_SUMMARY, mapping->arena);
     if (!summary) return out_of(mapping);
     Error error = *summary ? ERROR_NONE : map_custom(mapping, type);
     if (error) return error;
     if (*summary) mapping->out->kind = MESSAGE_KIND_BRANCH_SUMMARY;
     mapping->out->text = summary;
-    mapping->references->target_id =
-        pi_fields_name(&mapping->fields, ENTRY_FROM_ID, mapping->arena);
+    mapping->references->target_id = members_name(&mapping->fields, ENTRY_FROM_ID, mapping->arena);
     take_producer(mapping);
     return mapping->references->target_id ? ERROR_NONE : out_of(mapping);
 }
@@ -164,8 +164,8 @@ static Error map_custom_message(Mapping *mapping)
     out->kind = MESSAGE_KIND_INJECTED;
     out->role = ROLE_OTHER;
     out->other_role = custom;
-    out->subtype = pi_fields_name(&mapping->fields, ENTRY_CUSTOM_TYPE, mapping->arena);
-    out->hidden = pi_is_false(mapping->fields.values[ENTRY_DISPLAY]);
+    out->subtype = members_name(&mapping->fields, ENTRY_CUSTOM_TYPE, mapping->arena);
+    out->hidden = json_is_false(mapping->fields.values[ENTRY_DISPLAY]);
     mapping->fields.is_used[ENTRY_DISPLAY] = mapping->fields.is_used[ENTRY_CONTENT] = true;
     if (!out->subtype) return out_of(mapping);
     return pi_parts(mapping->arena, mapping->fields.values[ENTRY_CONTENT], out);
@@ -173,25 +173,25 @@ static Error map_custom_message(Mapping *mapping)
 
 static Error map_label(Mapping *mapping, char *type)
 {
-    char *target = pi_fields_name(&mapping->fields, ENTRY_TARGET_ID, mapping->arena);
+    char *target = members_name(&mapping->fields, ENTRY_TARGET_ID, mapping->arena);
     if (!target) return out_of(mapping);
     if (!*target) return map_custom(mapping, type);
     mapping->out->kind = MESSAGE_KIND_LABEL;
     mapping->references->target_id = target;
-    mapping->out->text = pi_fields_text(&mapping->fields, ENTRY_LABEL, mapping->arena);
+    mapping->out->text = members_text(&mapping->fields, ENTRY_LABEL, mapping->arena);
     return mapping->out->text ? ERROR_NONE : out_of(mapping);
 }
 
 static Error map_name(Mapping *mapping)
 {
     mapping->out->kind = MESSAGE_KIND_NAME;
-    mapping->out->text = pi_fields_text(&mapping->fields, ENTRY_NAME, mapping->arena);
+    mapping->out->text = members_text(&mapping->fields, ENTRY_NAME, mapping->arena);
     return mapping->out->text ? ERROR_NONE : out_of(mapping);
 }
 
 static Error map_by_type(Mapping *mapping, char *type)
 {
-    if (strcmp(type, "message") == 0 && pi_is_object(mapping->fields.values[ENTRY_MESSAGE])) {
+    if (strcmp(type, "message") == 0 && json_is_object(mapping->fields.values[ENTRY_MESSAGE])) {
         mapping->fields.is_used[ENTRY_MESSAGE] = true;
         return pi_message_map(mapping->arena, mapping->fields.values[ENTRY_MESSAGE],
                               mapping->version, mapping->out, &mapping->message_rest);
@@ -202,7 +202,7 @@ static Error map_by_type(Mapping *mapping, char *type)
     if (strcmp(type, "branch_summary") == 0) return map_branch_summary(mapping, type);
     if (strcmp(type, "custom") == 0) {
         return map_custom(mapping,
-                          pi_fields_name(&mapping->fields, ENTRY_CUSTOM_TYPE, mapping->arena));
+                          members_name(&mapping->fields, ENTRY_CUSTOM_TYPE, mapping->arena));
     }
     if (strcmp(type, "custom_message") == 0) return map_custom_message(mapping);
     if (strcmp(type, "label") == 0) return map_label(mapping, type);
@@ -212,7 +212,7 @@ static Error map_by_type(Mapping *mapping, char *type)
 
 static Error put_data(Mapping *mapping)
 {
-    Error error = pi_fields_keep_unused(&mapping->fields);
+    Error error = members_keep_unused(&mapping->fields);
     Buffer *rest = &mapping->fields.rest;
     if (!error && buffer_size(&mapping->message_rest) > 0) {
         if (buffer_size(rest) > 0) error = buffer_append(rest, slice_of(","));
@@ -227,14 +227,14 @@ static Error put_data(Mapping *mapping)
     if (!json) return out_of(mapping);
     json[0] = '{';
     memcpy(json + 1, buffer_slice(rest).bytes, buffer_size(rest));
-    mapping->out->data_json = pi_raw(mapping->arena, slice(json, buffer_size(rest) + 1));
+    mapping->out->data_json = field_json(mapping->arena, slice(json, buffer_size(rest) + 1));
     return mapping->out->data_json ? ERROR_NONE : out_of(mapping);
 }
 
 static Error map(Mapping *mapping, const PiEntrySource *source)
 {
     NewMessage *out = mapping->out;
-    char *type = pi_fields_name(&mapping->fields, ENTRY_TYPE, mapping->arena);
+    char *type = members_name(&mapping->fields, ENTRY_TYPE, mapping->arena);
     External *external = arena_new(mapping->arena, External);
     if (!type || !external) return out_of(mapping);
     static char external_source[] = PI_SOURCE;
@@ -243,7 +243,7 @@ static Error map(Mapping *mapping, const PiEntrySource *source)
     external->id = source->external_id;
     out->external = external;
     mapping->fields.is_used[ENTRY_ID] = mapping->fields.is_used[ENTRY_PARENT_ID] = true;
-    out->created_at = pi_time_ms(mapping->fields.values[ENTRY_TIMESTAMP]);
+    out->created_at = iso_time_ms(mapping->fields.values[ENTRY_TIMESTAMP]);
     mapping->fields.is_used[ENTRY_TIMESTAMP] = out->created_at != 0;
     if (out->created_at == 0) out->created_at = source->time_ms;
     Error error = map_by_type(mapping, type);
@@ -258,9 +258,9 @@ Error pi_entry_map(Arena *arena, const PiEntrySource *source, NewMessage **out,
     mapping.out = arena_new(arena, NewMessage);
     if (!mapping.out) return arena_error(arena);
     tine__v1__new_message__init(mapping.out);
-    Error error = pi_fields_read(&mapping.fields, ENTRY_FIELDS, ENTRY_FIELD_COUNT, source->json);
+    Error error = members_read(&mapping.fields, ENTRY_FIELDS, ENTRY_FIELD_COUNT, source->json);
     if (!error) error = map(&mapping, source);
-    pi_fields_free(&mapping.fields);
+    members_free(&mapping.fields);
     buffer_free(&mapping.message_rest);
     if (error) return error;
     *out = mapping.out;

@@ -9,8 +9,8 @@
 
 #include "base/hash.h"
 #include "importers/lines_ahead.h"
-#include "importers/pi/pi_json.h"
 #include "text/json.h"
+#include "text/json_walk.h"
 
 enum {
     ENTRY_COUNT_FIRST = 256,
@@ -113,13 +113,13 @@ static Error entries_grow(Reading *reading)
 static Error choose_id(Reading *reading, Slice id, char **out)
 {
     PiFile *pi = reading->pi;
-    bool has_id = pi_is_text(id) && id.size > 2;
+    bool has_id = json_is_text(id) && id.size > 2;
     if (pi->count == 0) pi->makes_ids = pi->version < 2 && !has_id;
     if (pi->makes_ids || !has_id) {
         if (!pi->makes_ids) note(pi, reading->line, "an entry without an id; it is given one");
         return pi_file_make_id(pi, pi->count, &reading->arena, out);
     }
-    *out = pi_text(&reading->arena, id);
+    *out = json_text(&reading->arena, id);
     return *out ? ERROR_NONE : arena_error(&reading->arena);
 }
 
@@ -137,7 +137,7 @@ static Error add_entry(Reading *reading, Slice json, Slice id, Slice parent_id)
                        .line = (uint32_t)reading->line,
                        .parsed = reading->parsed,
                        .parent = ENTRY_NONE};
-    const char *parent_text = pi_text(&reading->arena, parent_id);
+    const char *parent_text = json_text(&reading->arena, parent_id);
     if (!parent_text) return arena_error(&reading->arena);
     error = put_text(pi, id_text, &entry->id);
     if (!error) error = put_text(pi, parent_text, &entry->parent_id);
@@ -154,12 +154,12 @@ static Error add_entry(Reading *reading, Slice json, Slice id, Slice parent_id)
 static Error take_header(Reading *reading, Slice json, Slice id, Slice version)
 {
     PiFile *pi = reading->pi;
-    const char *text = pi_text(&reading->arena, id);
+    const char *text = json_text(&reading->arena, id);
     pi->header = strndup((const char *)json.bytes, json.size);
     pi->id = text ? strdup(text) : NULL;
     if (!pi->header || !pi->id) return ERROR_OUT_OF_MEMORY;
     pi->header_end = reading->offset + json.size;
-    int64_t number = pi_integer(version);
+    int64_t number = json_integer(version);
     pi->version = number < 1 ? 1 : number > 1000 ? 1000 : (unsigned)number;
     return ERROR_NONE;
 }
@@ -170,13 +170,13 @@ static Error take_value(Reading *reading, Slice json)
     static const char *const NAMES[] = {"type", "id", "parentId", "version"};
     Slice values[COUNT];
     PiFile *pi = reading->pi;
-    Error error = pi_members(json, NAMES, COUNT, values, NULL);
+    Error error = json_members(json, NAMES, COUNT, values, NULL);
     if (error) return error;
-    const char *type = pi_text(&reading->arena, values[TYPE]);
+    const char *type = json_text(&reading->arena, values[TYPE]);
     if (!type) return arena_error(&reading->arena);
     bool is_header = strcmp(type, "session") == 0;
     if (!pi->header) {
-        if (is_header && pi_is_text(values[ID]) && values[ID].size > 2) {
+        if (is_header && json_is_text(values[ID]) && values[ID].size > 2) {
             error = take_header(reading, json, values[ID], values[VERSION]);
         } else {
             error = error_say(reading->detail, ERROR_INVALID_ARGUMENT,
@@ -186,7 +186,7 @@ static Error take_value(Reading *reading, Slice json)
         }
     } else if (is_header) {
         note(pi, reading->line, "another header; kept, but no entry");
-    } else if (!pi_is_object(json)) {
+    } else if (!json_is_object(json)) {
         note(pi, reading->line, "no object; kept, but no entry");
     } else {
         error = add_entry(reading, json, values[ID], values[PARENT]);

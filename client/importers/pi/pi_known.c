@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "importers/field.h"
 #include "importers/pi/pi_entry.h"
-#include "importers/pi/pi_fields.h"
 
 enum { EXTERNAL_ARENA_BYTES = 64 * 1024 };
 
@@ -23,13 +23,13 @@ static char *name_by_line(Arena *arena, const PiFile *file, uint32_t entry)
     char *text = arena_alloc(arena, size);
     if (!text) return NULL;
     snprintf(text, size, "%s@%u", id, file->entries[entry].line);
-    return pi_name(arena, text);
+    return field_name(arena, text);
 }
 
 char *pi_external_id(Arena *arena, const PiFile *file, uint32_t entry)
 {
     return file->entries[entry].is_shadowed ? name_by_line(arena, file, entry)
-                                            : pi_name(arena, text_of(file, entry));
+                                            : field_name(arena, text_of(file, entry));
 }
 
 // A row of the log that is called by an id that several entries of the file have.
@@ -53,7 +53,7 @@ static bool is_called(Known *known, uint32_t entry, const char *external, bool b
 {
     arena_reset(&known->arena, PI_LINE_BYTES_MAX);
     const char *id = by_line ? name_by_line(&known->arena, known->file, entry)
-                             : pi_name(&known->arena, text_of(known->file, entry));
+                             : field_name(&known->arena, text_of(known->file, entry));
     return id && strcmp(id, external) == 0;
 }
 

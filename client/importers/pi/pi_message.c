@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "importers/pi/pi_fields.h"
-#include "importers/pi/pi_json.h"
+#include "importers/field.h"
+#include "importers/members.h"
 #include "importers/pi/pi_parts.h"
+#include "text/json_walk.h"
 #include "text/utf8.h"
 
 enum {
@@ -52,7 +53,7 @@ static const char *const MESSAGE_FIELDS[MESSAGE_FIELD_COUNT] = {
 typedef struct Mapping {
     Arena *arena;
     NewMessage *out;
-    PiFields fields;
+    Members fields;
     unsigned version; // of the file
 } Mapping;
 
@@ -81,20 +82,20 @@ static Error set_usage(Mapping *mapping)
                                         "totalTokens", "reasoning", "cost"};
     static const char *const COST_NAMES[] = {"total"};
     Slice values[COUNT], cost;
-    if (!pi_is_object(mapping->fields.values[MESSAGE_USAGE])) return ERROR_NONE;
-    Error error = pi_members(mapping->fields.values[MESSAGE_USAGE], NAMES, COUNT, values, NULL);
-    if (!error) error = pi_members(values[COST], COST_NAMES, 1, &cost, NULL);
+    if (!json_is_object(mapping->fields.values[MESSAGE_USAGE])) return ERROR_NONE;
+    Error error = json_members(mapping->fields.values[MESSAGE_USAGE], NAMES, COUNT, values, NULL);
+    if (!error) error = json_members(values[COST], COST_NAMES, 1, &cost, NULL);
     if (error) return error;
     Usage *usage = arena_new(mapping->arena, Usage);
     if (!usage) return out_of(mapping);
     tine__v1__usage__init(usage);
-    usage->input_tokens = pi_integer(values[INPUT]);
-    usage->output_tokens = pi_integer(values[OUTPUT]);
-    usage->cache_read_tokens = pi_integer(values[CACHE_READ]);
-    usage->cache_write_tokens = pi_integer(values[CACHE_WRITE]);
-    usage->total_tokens = pi_integer(values[TOTAL]);
-    usage->reasoning_tokens = pi_integer(values[REASONING]);
-    usage->cost_nano_usd = pi_round(pi_number(cost) * 1e9); // pi counts in USD
+    usage->input_tokens = json_integer(values[INPUT]);
+    usage->output_tokens = json_integer(values[OUTPUT]);
+    usage->cache_read_tokens = json_integer(values[CACHE_READ]);
+    usage->cache_write_tokens = json_integer(values[CACHE_WRITE]);
+    usage->total_tokens = json_integer(values[TOTAL]);
+    usage->reasoning_tokens = json_integer(values[REASONING]);
+    usage->cost_nano_usd = json_round(json_number(cost) * 1e9); // pi counts in USD
     mapping->out->usage = usage;
     mapping->fields.is_used[MESSAGE_USAGE] = true;
     return ERROR_NONE;
@@ -103,8 +104,8 @@ static Error set_usage(Mapping *mapping)
 static Error set_failure(Mapping *mapping)
 {
     NewMessage *out = mapping->out;
-    bool has_error = pi_is_text(mapping->fields.values[MESSAGE_ERROR]);
-    out->finish_reason = pi_fields_name(&mapping->fields, MESSAGE_STOP_REASON, mapping->arena);
+    bool has_error = json_is_text(mapping->fields.values[MESSAGE_ERROR]);
+    out->finish_reason = members_name(&mapping->fields, MESSAGE_STOP_REASON, mapping->arena);
     if (!out->finish_reason) return out_of(mapping);
     if (strcmp(out->finish_reason, "aborted") == 0) out->status = MESSAGE_STATUS_INTERRUPTED;
     if (strcmp(out->finish_reason, "error") == 0) out->status = MESSAGE_STATUS_FAILED;
@@ -112,7 +113,7 @@ static Error set_failure(Mapping *mapping)
     out->error = arena_new(mapping->arena, ErrorInfo);
     if (!out->error) return out_of(mapping);
     tine__v1__error__init(out->error);
-    char *text = pi_fields_text(&mapping->fields, MESSAGE_ERROR, mapping->arena);
+    char *text = members_text(&mapping->fields, MESSAGE_ERROR, mapping->arena);
     if (!text) return out_of(mapping);
     text = arena_string(mapping->arena, utf8_cut(slice_of(text), ERROR_MESSAGE_BYTES_MAX));
     if (!text) return out_of(mapping);
@@ -126,8 +127,8 @@ static Error map_assistant(Mapping *mapping)
     out->role = ROLE_ASSISTANT;
     Error error =
         pi_message_set_model(mapping->arena,
-                             pi_fields_name(&mapping->fields, MESSAGE_PROVIDER, mapping->arena),
-                             pi_fields_name(&mapping->fields, MESSAGE_MODEL, mapping->arena), out);
+                             members_name(&mapping->fields, MESSAGE_PROVIDER, mapping->arena),
+                             members_name(&mapping->fields, MESSAGE_MODEL, mapping->arena), out);
     if (!error) error = set_usage(mapping);
     if (!error) error = set_failure(mapping);
     return error ? error : pi_parts(mapping->arena, mapping->fields.values[MESSAGE_CONTENT], out);
@@ -154,7 +155,7 @@ static Error map_bash(Mapping *mapping)
     mapping->fields.is_used[MESSAGE_OUTPUT] = mapping->fields.is_used[MESSAGE_EXCLUDED] = true;
     if (mapping->out->parts[0]->kind_case == PART__KIND_TEXT) {
         mapping->out->parts[0]->text->ignored =
-            pi_is_true(mapping->fields.values[MESSAGE_EXCLUDED]);
+            json_is_true(mapping->fields.values[MESSAGE_EXCLUDED]);
     }
     return ERROR_NONE;
 }
@@ -168,8 +169,8 @@ static Error map_other(Mapping *mapping, char *role)
     if (strcmp(role, "bashExecution") == 0) return map_bash(mapping);
     if (strcmp(role, "hookMessage") == 0 && mapping->version < 3) out->other_role = custom;
     if (strcmp(out->other_role, custom) == 0) {
-        out->subtype = pi_fields_name(&mapping->fields, MESSAGE_CUSTOM_TYPE, mapping->arena);
-        out->hidden = pi_is_false(mapping->fields.values[MESSAGE_DISPLAY]);
+        out->subtype = members_name(&mapping->fields, MESSAGE_CUSTOM_TYPE, mapping->arena);
+        out->hidden = json_is_false(mapping->fields.values[MESSAGE_DISPLAY]);
         mapping->fields.is_used[MESSAGE_DISPLAY] = true;
     }
     return out->subtype ? pi_parts(mapping->arena, mapping->fields.values[MESSAGE_CONTENT], out)
@@ -179,13 +180,13 @@ static Error map_other(Mapping *mapping, char *role)
 static Error map_role(Mapping *mapping)
 {
     NewMessage *out = mapping->out;
-    char *role = pi_fields_name(&mapping->fields, MESSAGE_ROLE, mapping->arena);
+    char *role = members_name(&mapping->fields, MESSAGE_ROLE, mapping->arena);
     if (!role) return out_of(mapping);
     out->kind = MESSAGE_KIND_CONVERSATION;
     mapping->fields.is_used[MESSAGE_CONTENT] = true;
 
     // pi sorts by the message's own time; the entry's is when it was written.
-    int64_t time_ms = pi_integer(mapping->fields.values[MESSAGE_TIMESTAMP]);
+    int64_t time_ms = json_integer(mapping->fields.values[MESSAGE_TIMESTAMP]);
     if (time_ms > 0 && time_ms <= TIME_MS_MAX) {
         out->completed_at = out->created_at;
         out->created_at = time_ms;
@@ -203,10 +204,10 @@ static Error map_role(Mapping *mapping)
 Error pi_message_map(Arena *arena, Slice json, unsigned version, NewMessage *out, Buffer *rest)
 {
     Mapping mapping = {.arena = arena, .out = out, .version = version};
-    Error error = pi_fields_read(&mapping.fields, MESSAGE_FIELDS, MESSAGE_FIELD_COUNT, json);
+    Error error = members_read(&mapping.fields, MESSAGE_FIELDS, MESSAGE_FIELD_COUNT, json);
     if (!error) error = map_role(&mapping);
-    if (!error) error = pi_fields_keep_unused(&mapping.fields);
+    if (!error) error = members_keep_unused(&mapping.fields);
     if (!error) error = buffer_append(rest, buffer_slice(&mapping.fields.rest));
-    pi_fields_free(&mapping.fields);
+    members_free(&mapping.fields);
     return error;
 }

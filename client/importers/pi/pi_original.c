@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "importers/pi/pi_json.h"
 #include "text/json.h"
+#include "text/json_walk.h"
 
 static bool is_space(uint8_t byte)
 {
@@ -17,11 +17,11 @@ static bool is_entry(Arena *arena, Slice line, PiOriginal *out)
     enum { TYPE, ID, PARENT, COUNT };
     static const char *const NAMES[] = {"type", "id", "parentId"};
     Slice values[COUNT];
-    if (!pi_is_object(line) || !json_is_well_formed(line)) return false;
-    if (pi_members(line, NAMES, COUNT, values, NULL)) return false;
-    const char *type = pi_text(arena, values[TYPE]);
-    out->id = pi_text(arena, values[ID]);
-    out->parent_id = pi_text(arena, values[PARENT]);
+    if (!json_is_object(line) || !json_is_well_formed(line)) return false;
+    if (json_members(line, NAMES, COUNT, values, NULL)) return false;
+    const char *type = json_text(arena, values[TYPE]);
+    out->id = json_text(arena, values[ID]);
+    out->parent_id = json_text(arena, values[PARENT]);
     return type && strcmp(type, "session") != 0 && out->id && out->parent_id;
 }
 

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "importers/pi/pi_fields.h"
-#include "importers/pi/pi_json.h"
+#include "importers/field.h"
+#include "text/base64.h"
+#include "text/json_walk.h"
 
 enum {
     BLOCK_TYPE,
@@ -55,7 +56,7 @@ static Part *text_part(Arena *arena, Slice value)
     Text *text = arena_new(arena, Text);
     if (!text) return NULL;
     tine__v1__text__init(text);
-    text->text = pi_text(arena, value);
+    text->text = json_text(arena, value);
     return text->text ? new_part(arena, PART__KIND_TEXT, text) : NULL;
 }
 
@@ -64,8 +65,8 @@ static Part *thinking_part(Arena *arena, const Slice *fields)
     Thinking *thinking = arena_new(arena, Thinking);
     if (!thinking) return NULL;
     tine__v1__thinking__init(thinking);
-    thinking->text = pi_text(arena, fields[BLOCK_THINKING]);
-    thinking->redacted = pi_is_true(fields[BLOCK_REDACTED]);
+    thinking->text = json_text(arena, fields[BLOCK_THINKING]);
+    thinking->redacted = json_is_true(fields[BLOCK_REDACTED]);
     return thinking->text ? new_part(arena, PART__KIND_THINKING, thinking) : NULL;
 }
 
@@ -74,58 +75,34 @@ static Part *tool_use_part(Arena *arena, const Slice *fields)
     ToolUse *use = arena_new(arena, ToolUse);
     if (!use) return NULL;
     tine__v1__tool_use__init(use);
-    use->id = pi_name(arena, pi_text(arena, fields[BLOCK_ID]));
-    use->name = pi_name(arena, pi_text(arena, fields[BLOCK_NAME]));
+    use->id = field_name(arena, json_text(arena, fields[BLOCK_ID]));
+    use->name = field_name(arena, json_text(arena, fields[BLOCK_NAME]));
     if (fields[BLOCK_ARGUMENTS].size > 0) {
-        char *json = pi_raw(arena, fields[BLOCK_ARGUMENTS]);
+        char *json = field_json(arena, fields[BLOCK_ARGUMENTS]);
         if (!json) return NULL;
         use->input_case = *json ? TOOL_USE__INPUT_INPUT_JSON : TOOL_USE__INPUT_INPUT_TEXT;
-        use->input_json = *json ? json : pi_mended(arena, fields[BLOCK_ARGUMENTS]);
+        use->input_json = *json ? json : field_text(arena, fields[BLOCK_ARGUMENTS]);
         if (!use->input_json) return NULL;
     }
     return use->id && use->name ? new_part(arena, PART__KIND_TOOL_USE, use) : NULL;
 }
 
-static int base64_digit(uint8_t byte)
-{
-    if (byte >= 'A' && byte <= 'Z') return byte - 'A';
-    if (byte >= 'a' && byte <= 'z') return byte - 'a' + 26;
-    if (byte >= '0' && byte <= '9') return byte - '0' + 52;
-    return byte == '+' ? 62 : byte == '/' ? 63 : -1;
-}
-
-// Canonical base64 only: anything else could not be given back as it was.
+// Only canonical base64: anything else could not be exported as it was.
 static bool decode_base64(Arena *arena, Slice text, ProtobufCBinaryData *out)
 {
-    if (text.size % 4 != 0 || text.size == 0) return false;
-    size_t padding = text.bytes[text.size - 1] != '=' ? 0 : 1;
-    if (padding > 0 && text.bytes[text.size - 2] == '=') padding = 2;
-    out->data = arena_alloc(arena, text.size / 4 * 3);
-    out->len = 0;
-    uint32_t bits = 0;
-    for (size_t i = 0; out->data && i < text.size; i++) {
-        int digit = i < text.size - padding ? base64_digit(text.bytes[i]) : 0;
-        if (digit < 0) return false;
-        bits = bits << 6 | (uint32_t)digit;
-        if (i % 4 != 3) continue;
-        for (unsigned shift = 16, count = 0; count < 3; shift -= 8, count++) {
-            out->data[out->len++] = (uint8_t)(bits >> shift);
-        }
-        bits = 0;
-    }
-    for (size_t i = 0; out->data && i < padding; i++) {
-        if (out->data[--out->len] != 0) return false;
-    }
-    return out->data && out->len > 0;
+    out->data = arena_alloc(arena, base64_decoded_bytes_max(text.size));
+    if (!out->data) return false;
+    out->len = base64_decode(text, BASE64_CANONICAL, out->data);
+    return out->len > 0 && out->len != SIZE_MAX;
 }
 
 static Image *new_image(Arena *arena, const Slice *fields)
 {
     Image *image = arena_new(arena, Image);
     Slice data = fields[BLOCK_DATA];
-    if (!image || !pi_is_text(data)) return NULL;
+    if (!image || !json_is_text(data)) return NULL;
     tine__v1__image__init(image);
-    image->mime_type = pi_name(arena, pi_text(arena, fields[BLOCK_MIME_TYPE]));
+    image->mime_type = field_name(arena, json_text(arena, fields[BLOCK_MIME_TYPE]));
     image->source_case = IMAGE__SOURCE_DATA;
     bool is_whole = image->mime_type && *image->mime_type &&
                     decode_base64(arena, slice(data.bytes + 1, data.size - 2), &image->data);
@@ -138,8 +115,8 @@ static Part *extension_part(Arena *arena, Slice block, char *type)
     Extension *extension = arena_new(arena, Extension);
     if (!extension) return NULL;
     tine__v1__extension__init(extension);
-    extension->type = type && *type ? pi_name(arena, type) : unknown;
-    extension->json = pi_raw(arena, block);
+    extension->type = type && *type ? field_name(arena, type) : unknown;
+    extension->json = field_json(arena, block);
     return extension->type && extension->json ? new_part(arena, PART__KIND_EXTENSION, extension)
                                               : NULL;
 }
@@ -156,13 +133,13 @@ static char *rest_json(Arena *arena, const Buffer *rest, size_t bytes_max)
     memcpy(text + 1, buffer_slice(rest).bytes, size);
     text[size + 1] = '}';
     text[size + 2] = '\0';
-    return pi_raw(arena, slice(text, size + 2));
+    return field_json(arena, slice(text, size + 2));
 }
 
 static bool set_signature(Arena *arena, Slice value, Part *part)
 {
-    if (!pi_is_text(value)) return true;
-    char *text = pi_text(arena, value);
+    if (!json_is_text(value)) return true;
+    char *text = json_text(arena, value);
     if (!text) return false;
     part->signature.data = (uint8_t *)text;
     part->signature.len = strlen(text);
@@ -173,15 +150,15 @@ static Part *make_part(Arena *arena, Slice block, char *type, const Slice *field
 {
     Part *part = NULL;
     Slice signature = {NULL, 0};
-    if (strcmp(type, "text") == 0 && pi_is_text(fields[BLOCK_TEXT])) {
+    if (strcmp(type, "text") == 0 && json_is_text(fields[BLOCK_TEXT])) {
         part = text_part(arena, fields[BLOCK_TEXT]);
         signature = fields[BLOCK_TEXT_SIGNATURE];
-    } else if (strcmp(type, "thinking") == 0 && pi_is_text(fields[BLOCK_THINKING])) {
+    } else if (strcmp(type, "thinking") == 0 && json_is_text(fields[BLOCK_THINKING])) {
         part = thinking_part(arena, fields);
         signature = fields[BLOCK_THINKING_SIGNATURE];
     } else if (strcmp(type, "toolCall") == 0 && fields[BLOCK_ID].size > 2 &&
-               pi_is_text(fields[BLOCK_ID]) && fields[BLOCK_NAME].size > 2 &&
-               pi_is_text(fields[BLOCK_NAME])) {
+               json_is_text(fields[BLOCK_ID]) && fields[BLOCK_NAME].size > 2 &&
+               json_is_text(fields[BLOCK_NAME])) {
         part = tool_use_part(arena, fields);
         signature = fields[BLOCK_THOUGHT_SIGNATURE];
     } else if (strcmp(type, "image") == 0) {
@@ -198,9 +175,9 @@ static Error block_part(Arena *arena, Slice block, Part **out)
 {
     Slice fields[BLOCK_FIELD_COUNT];
     CLEANUP(buffer_free) Buffer rest = {0};
-    Error error = pi_members(block, BLOCK_FIELDS, BLOCK_FIELD_COUNT, fields, &rest);
+    Error error = json_members(block, BLOCK_FIELDS, BLOCK_FIELD_COUNT, fields, &rest);
     if (error) return error;
-    char *type = pi_text(arena, fields[BLOCK_TYPE]);
+    char *type = json_text(arena, fields[BLOCK_TYPE]);
     *out = type ? make_part(arena, block, type, fields) : NULL;
     if (!*out) return arena_error(arena);
     if ((*out)->kind_case == PART__KIND_EXTENSION) return ERROR_NONE;
@@ -212,7 +189,7 @@ static size_t block_count(Slice content)
 {
     size_t count = 0;
     Slice key, block;
-    for (PiWalk walk = pi_walk(content); pi_walk_next(&walk, &key, &block);)
+    for (JsonWalk walk = json_walk(content); json_walk_next(&walk, &key, &block);)
         count++;
     return count;
 }
@@ -232,22 +209,22 @@ static Error put_rest(Arena *arena, Slice content, size_t at, Part **out)
 
 Error pi_parts(Arena *arena, Slice content, NewMessage *out)
 {
-    if (!pi_is_text(content) && !pi_is_list(content)) return ERROR_NONE;
-    size_t count = pi_is_list(content) ? block_count(content) : 1;
+    if (!json_is_text(content) && !json_is_list(content)) return ERROR_NONE;
+    size_t count = json_is_list(content) ? block_count(content) : 1;
     size_t room = count < PART_COUNT_MAX ? count : PART_COUNT_MAX;
     out->parts = arena_array(arena, Part *, room + 1);
     if (!out->parts) return arena_error(arena);
-    if (pi_is_text(content)) {
+    if (json_is_text(content)) {
         out->parts[0] = text_part(arena, content);
         if (!out->parts[0]) return arena_error(arena);
         out->n_parts = 1;
         return ERROR_NONE;
     }
-    PiWalk walk = pi_walk(content);
+    JsonWalk walk = json_walk(content);
     Slice key, block;
     Error error = ERROR_NONE;
     for (size_t at = walk.at; !error && out->n_parts < room; at = walk.at) {
-        if (!pi_walk_next(&walk, &key, &block)) break;
+        if (!json_walk_next(&walk, &key, &block)) break;
         bool is_over = out->n_parts + 1 == PART_COUNT_MAX && count > PART_COUNT_MAX;
         error = is_over ? put_rest(arena, content, at, &out->parts[out->n_parts])
                         : block_part(arena, block, &out->parts[out->n_parts]);
@@ -261,9 +238,9 @@ static Attachment *new_attachment(Arena *arena, Slice block)
     Slice fields[BLOCK_FIELD_COUNT];
     Attachment *attachment = arena_new(arena, Attachment);
     if (!attachment) return NULL;
-    if (pi_members(block, BLOCK_FIELDS, BLOCK_FIELD_COUNT, fields, NULL)) return NULL;
+    if (json_members(block, BLOCK_FIELDS, BLOCK_FIELD_COUNT, fields, NULL)) return NULL;
     tine__v1__attachment__init(attachment);
-    const char *type = pi_text(arena, fields[BLOCK_TYPE]);
+    const char *type = json_text(arena, fields[BLOCK_TYPE]);
     if (type && strcmp(type, "image") == 0) {
         attachment->kind_case = ATTACHMENT__KIND_IMAGE;
         attachment->image = new_image(arena, fields);
@@ -272,8 +249,8 @@ static Attachment *new_attachment(Arena *arena, Slice block)
     Text *text = arena_new(arena, Text);
     if (!text) return NULL;
     tine__v1__text__init(text);
-    bool is_text = type && strcmp(type, "text") == 0 && pi_is_text(fields[BLOCK_TEXT]);
-    text->text = is_text ? pi_text(arena, fields[BLOCK_TEXT]) : pi_raw(arena, block);
+    bool is_text = type && strcmp(type, "text") == 0 && json_is_text(fields[BLOCK_TEXT]);
+    text->text = is_text ? json_text(arena, fields[BLOCK_TEXT]) : field_json(arena, block);
     text->synthetic = !is_text;
     attachment->kind_case = ATTACHMENT__KIND_TEXT;
     attachment->text = text;
@@ -285,12 +262,12 @@ static Error result_content(Arena *arena, Slice content, ToolResult *result)
 {
     size_t count = block_count(content);
     if (count > ATTACHMENT_COUNT_MAX) count = ATTACHMENT_COUNT_MAX;
-    result->content = pi_text(arena, content);
+    result->content = json_text(arena, content);
     result->attachments = arena_array(arena, Attachment *, count + 1);
     if (!result->content || !result->attachments) return arena_error(arena);
-    PiWalk walk = pi_walk(content);
+    JsonWalk walk = json_walk(content);
     Slice key, block;
-    while (result->n_attachments < count && pi_walk_next(&walk, &key, &block)) {
+    while (result->n_attachments < count && json_walk_next(&walk, &key, &block)) {
         Attachment *attachment = new_attachment(arena, block);
         if (!attachment) return arena_error(arena);
         result->attachments[result->n_attachments++] = attachment;
@@ -305,17 +282,17 @@ static Error result_content(Arena *arena, Slice content, ToolResult *result)
 
 Error pi_tool_result(Arena *arena, const PiToolResult *source, NewMessage *out)
 {
-    if (!pi_is_text(source->tool_call_id) || source->tool_call_id.size <= 2) {
+    if (!json_is_text(source->tool_call_id) || source->tool_call_id.size <= 2) {
         return pi_parts(arena, source->content, out);
     }
     ToolResult *result = arena_new(arena, ToolResult);
     out->parts = arena_array(arena, Part *, 1);
     if (!result || !out->parts) return arena_error(arena);
     tine__v1__tool_result__init(result);
-    result->tool_use_id = pi_name(arena, pi_text(arena, source->tool_call_id));
-    result->tool_name = pi_name(arena, pi_text(arena, source->tool_name));
-    result->is_error = pi_is_true(source->is_error);
-    if (source->details.size > 0) result->data_json = pi_raw(arena, source->details);
+    result->tool_use_id = field_name(arena, json_text(arena, source->tool_call_id));
+    result->tool_name = field_name(arena, json_text(arena, source->tool_name));
+    result->is_error = json_is_true(source->is_error);
+    if (source->details.size > 0) result->data_json = field_json(arena, source->details);
     if (!result->tool_use_id || !result->tool_name || !result->data_json) {
         return arena_error(arena);
     }

@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "importers/field.h"
+#include "importers/iso_time.h"
 #include "importers/pi/pi_entry.h"
-#include "importers/pi/pi_fields.h"
-#include "importers/pi/pi_json.h"
 #include "importers/pi/pi_known.h"
 #include "text/json.h"
+#include "text/json_walk.h"
 #include "text/utf8.h"
 
 // The header as the store can hold it; "" if it cannot. White space behind it is JSON's, and has
@@ -43,11 +44,11 @@ static int fill_session(PiRun *run, NewSession *session)
     static char here[PATH_BYTES_MAX + 1];
     Slice values[COUNT], header = slice_of(run->file.header);
     const char *directory = run->importer->project_dir;
-    if (pi_members(header, NAMES, COUNT, values, NULL))
+    if (json_members(header, NAMES, COUNT, values, NULL))
         return pi_run_fail(run, ERROR_OUT_OF_MEMORY, NULL);
-    char *cwd = pi_text(&run->arena, values[CWD]);
-    session->source_parent = pi_name(&run->arena, pi_text(&run->arena, values[PARENT]));
-    session->created_at = run->time_ms = pi_time_ms(values[TIMESTAMP]);
+    char *cwd = json_text(&run->arena, values[CWD]);
+    session->source_parent = field_name(&run->arena, json_text(&run->arena, values[PARENT]));
+    session->created_at = run->time_ms = iso_time_ms(values[TIMESTAMP]);
     if (!cwd || !session->source_parent) return pi_run_fail(run, arena_error(&run->arena), NULL);
     session->project_dir = directory ? (char *)(uintptr_t)directory : cwd;
     if (!*session->project_dir && getcwd(here, sizeof(here))) session->project_dir = here;
@@ -118,7 +119,7 @@ int pi_session_find_or_make(PiRun *run)
     ResolveSessionRequest request = RESOLVE_SESSION_REQUEST__INIT;
     CLEANUP(reply_freep) ResolveSessionResponse *reply = NULL;
     external.source = source;
-    external.id = pi_name(&run->arena, run->file.id);
+    external.id = field_name(&run->arena, run->file.id);
     if (!external.id) return pi_run_fail(run, arena_error(&run->arena), NULL);
     request.by_case = TINE__V1__RESOLVE_SESSION_REQUEST__BY_EXTERNAL;
     request.external = &external;

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "importers/iso_time.h"
 #include "importers/pi/pi_entry.h"
-#include "importers/pi/pi_json.h"
+#include "text/json_walk.h"
+#include "text/json_write.h"
 
 typedef struct Line {
     FILE *out;
@@ -62,12 +64,12 @@ static Slice members_of(Slice object)
 
 static void put_base(const Line *line)
 {
-    char time[PI_TIME_BYTES];
+    char time[ISO_TIME_BYTES];
     const Message *message = line->message;
     bool is_turn = message->kind == MESSAGE_KIND_CONVERSATION;
     int64_t time_ms =
         is_turn && message->completed_at ? message->completed_at : message->created_at;
-    pi_time_write(time_ms, time);
+    iso_time_write(time_ms, time);
     put_member(line->out, "id", line->names->id);
     if (*line->names->parent_id) {
         put_member(line->out, "parentId", line->names->parent_id);
@@ -77,26 +79,11 @@ static void put_base(const Line *line)
     put_member(line->out, "timestamp", time);
 }
 
-static void put_base64(FILE *out, Slice bytes)
-{
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    putc('"', out);
-    for (size_t i = 0; i < bytes.size; i += 3) {
-        size_t size = bytes.size - i < 3 ? bytes.size - i : 3;
-        uint32_t group = 0;
-        for (size_t j = 0; j < 3; j++)
-            group = group << 8 | (j < size ? bytes.bytes[i + j] : 0);
-        for (size_t j = 0; j < 4; j++)
-            putc(j <= size ? DIGITS[group >> (18 - 6 * j) & 63] : '=', out);
-    }
-    putc('"', out);
-}
-
 static void put_image(FILE *out, const Image *image)
 {
     fputs("{\"type\":\"image\",\"data\":", out);
     if (image->source_case == IMAGE__SOURCE_DATA) {
-        put_base64(out, slice(image->data.data, image->data.len));
+        json_write_bytes(out, slice(image->data.data, image->data.len));
     } else {
         put_text(out, image->url);
     }
@@ -383,7 +370,7 @@ Error pi_write_entry(FILE *out, const Message *message, const PiNames *names)
     static const char *const NAMES[] = {"message"};
     Line line = {.out = out, .message = message, .names = names};
     Slice data = slice_of(message->deleted_at ? "" : message->data_json);
-    Error error = pi_members(data, NAMES, 1, &line.message_rest, &line.rest);
+    Error error = json_members(data, NAMES, 1, &line.message_rest, &line.rest);
     if (!error) {
         if (message->deleted_at) {
             put_note(&line, "tine.deleted");
@@ -417,8 +404,8 @@ static void put_message_again(FILE *out, Slice message)
     Slice key, value;
     const char *comma = "";
     putc('{', out);
-    for (PiWalk walk = pi_walk(message); pi_walk_next(&walk, &key, &value); comma = ",") {
-        bool is_hook = pi_key_is(key, "role") && pi_key_is(value, "hookMessage");
+    for (JsonWalk walk = json_walk(message); json_walk_next(&walk, &key, &value); comma = ",") {
+        bool is_hook = json_key_is(key, "role") && json_key_is(value, "hookMessage");
         fputs(comma, out);
         put_slice(out, key);
         putc(':', out);
@@ -433,19 +420,19 @@ void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned versio
     bool has_id = false, has_parent = false;
     const char *comma = "";
     putc('{', out);
-    for (PiWalk walk = pi_walk(line); pi_walk_next(&walk, &key, &value);) {
-        if (version < 2 && pi_key_is(key, "firstKeptEntryIndex")) continue;
+    for (JsonWalk walk = json_walk(line); json_walk_next(&walk, &key, &value);) {
+        if (version < 2 && json_key_is(key, "firstKeptEntryIndex")) continue;
         fputs(comma, out);
         comma = ",";
         put_slice(out, key);
         putc(':', out);
-        if (pi_key_is(key, "id")) {
+        if (json_key_is(key, "id")) {
             has_id = true;
             put_text(out, names->id);
-        } else if (pi_key_is(key, "parentId")) {
+        } else if (json_key_is(key, "parentId")) {
             has_parent = true;
             put_parent(out, names->parent_id);
-        } else if (version < 3 && pi_key_is(key, "message") && pi_is_object(value)) {
+        } else if (version < 3 && json_key_is(key, "message") && json_is_object(value)) {
             put_message_again(out, value);
         } else {
             put_slice(out, value);
@@ -467,9 +454,9 @@ void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned versio
 
 void pi_write_header(FILE *out, const Session *session, unsigned version)
 {
-    char time[PI_TIME_BYTES];
+    char time[ISO_TIME_BYTES];
     bool is_pi = session->external && strcmp(session->external->source, PI_SOURCE) == 0;
-    pi_time_write(session->created_at, time);
+    iso_time_write(session->created_at, time);
     fputs("{\"type\":\"session\"", out);
     if (version > 1) fprintf(out, ",\"version\":%u", version); // 1 says none
     put_member(out, "id", is_pi ? session->external->id : session->id);

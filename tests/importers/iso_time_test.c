@@ -1,6 +1,6 @@
-// pi's times and numbers.
+// ISO 8601 times, and numbers of JSON.
 
-#include "importers/pi/pi_json.h"
+#include "importers/iso_time.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,14 @@
 #include "base/limits.h"
 #include "harness.h"
 #include "os/random.h"
+#include "text/json_walk.h"
 
 static int64_t time_of(const char *text)
 {
-    return pi_time_ms(slice_of(text));
+    return iso_time_ms(slice_of(text));
 }
 
-TEST(pi_time_that_pi_writes_is_read_back_on_every_day)
+TEST(time_that_is_written_is_read_back_on_every_day)
 {
     enum { DAY_MS = 24 * 60 * 60 * 1000 };
     Random random;
@@ -23,14 +24,14 @@ TEST(pi_time_that_pi_writes_is_read_back_on_every_day)
     for (int64_t day = 0; day * DAY_MS < TIME_MS_MAX;
          day += 1 + (int64_t)random_below(&random, 9)) {
         int64_t time_ms = day * DAY_MS + 1 + (int64_t)random_below(&random, DAY_MS - 1);
-        char text[PI_TIME_BYTES], quoted[PI_TIME_BYTES + 2];
-        pi_time_write(time_ms, text);
+        char text[ISO_TIME_BYTES], quoted[ISO_TIME_BYTES + 2];
+        iso_time_write(time_ms, text);
         snprintf(quoted, sizeof(quoted), "\"%s\"", text);
         CHECK_EQ(time_of(quoted), time_ms);
     }
 }
 
-TEST(pi_time_is_read_in_other_forms_of_the_standard_too)
+TEST(time_is_read_in_other_forms_of_the_standard_too)
 {
     CHECK_EQ(time_of("\"2025-11-20T10:00:00.000Z\""), INT64_C(1763632800000));
     CHECK_EQ(time_of("\"2025-11-20T10:00:00Z\""), INT64_C(1763632800000));
@@ -41,7 +42,7 @@ TEST(pi_time_is_read_in_other_forms_of_the_standard_too)
     CHECK_EQ(time_of("\"2024-02-30T00:00:00.000Z\""), INT64_C(1709251200000)); // the day after
 }
 
-TEST(pi_time_that_is_none_is_zero)
+TEST(time_that_is_none_is_zero)
 {
     CHECK_EQ(time_of("\"2025-13-20T10:00:00.000Z\""), 0);
     CHECK_EQ(time_of("\"2025-00-20T10:00:00.000Z\""), 0);
@@ -57,7 +58,7 @@ TEST(pi_time_that_is_none_is_zero)
     CHECK_EQ(time_of("1763632800000"), 0);
 }
 
-TEST(pi_number_is_what_strtod_says)
+TEST(number_is_what_strtod_says)
 {
     static const char *const NUMBERS[] = {
         "0",
@@ -77,9 +78,9 @@ TEST(pi_number_is_what_strtod_says)
         "123456789012345678901234567890",
     };
     for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(*NUMBERS); i++) {
-        CHECK(pi_number(slice_of(NUMBERS[i])) == strtod(NUMBERS[i], NULL));
+        CHECK(json_number(slice_of(NUMBERS[i])) == strtod(NUMBERS[i], NULL));
     }
-    CHECK(pi_number(slice_of("\"1\"")) == 0);
-    CHECK(pi_number(slice_of("null")) == 0);
-    CHECK(pi_number(slice_of("")) == 0);
+    CHECK(json_number(slice_of("\"1\"")) == 0);
+    CHECK(json_number(slice_of("null")) == 0);
+    CHECK(json_number(slice_of("")) == 0);
 }
