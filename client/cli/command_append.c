@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "find.h"
 #include "input.h"
-#include "json.h"
+#include "json_message.h"
 #include "message_print.h"
 
 enum { MODEL_BYTES_MAX = 600, NANO_DIGITS = 9, COST_DIGITS_MAX = 9 };
@@ -43,7 +43,7 @@ static int read_message(Cli *cli, const char *json, bool is_parts, Append *appen
     }
     ErrorDetail detail = {""};
     ProtobufCMessage *message = NULL;
-    Error error = json_read(slice_of(text), &new_message__descriptor, &detail, &message);
+    Error error = json_message_read(slice_of(text), &new_message__descriptor, &detail, &message);
     if (error) {
         return cli_say(EXIT_USAGE, "append: --%s: %s", is_parts ? "parts" : "message",
                        detail.text[0] ? detail.text : error_text(error));

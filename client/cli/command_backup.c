@@ -5,11 +5,11 @@
 
 #include "cli.h"
 #include "format.h"
-#include "json.h"
 #include "os/clock.h"
 #include "os/path.h"
 #include "place.h"
 #include "store/files.h"
+#include "text/json_write.h"
 
 typedef struct Backup {
     Cli *cli;

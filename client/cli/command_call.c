@@ -4,7 +4,7 @@
 
 #include "cli.h"
 #include "file_read.h"
-#include "json.h"
+#include "json_message.h"
 #include "method.h"
 
 enum { TIMEOUT_MS_MAX = 3600 * 1000 };
@@ -51,7 +51,7 @@ static int read_request(const char *argument, const ProtobufCMethodDescriptor *m
         text = buffer_slice(&file);
     }
     ErrorDetail detail = {{0}};
-    Error error = json_read(text, method->input, &detail, out);
+    Error error = json_message_read(text, method->input, &detail, out);
     if (!error) return EXIT_OK;
     return cli_say(EXIT_USAGE, "%s: %s", source, detail.text[0] ? detail.text : error_text(error));
 }
@@ -92,7 +92,7 @@ static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request)
         if (status) break;
         if (!event) continue;
         fputs("{\"event\":", stdout);
-        json_write(stdout, &event->base, JSON_LINE);
+        json_message_write(stdout, &event->base, JSON_LINE);
         fputs("}\n", stdout);
         fflush(stdout);
     }

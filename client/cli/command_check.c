@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "cli.h"
-#include "json.h"
 #include "place.h"
 #include "progress.h"
 #include "store/files.h"
 #include "text.h"
+#include "text/json_write.h"
 
 enum { LIMIT_DEFAULT = 100 };
 

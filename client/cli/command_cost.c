@@ -9,9 +9,9 @@
 
 #include "cli.h"
 #include "format.h"
-#include "json.h"
 #include "sessions.h"
 #include "table.h"
+#include "text/json_write.h"
 
 // The last two are of the ledger alone.
 typedef enum CostBy { BY_SESSION, BY_PROJECT, BY_MODEL, BY_TREE, BY_DAY } CostBy;

@@ -7,8 +7,8 @@
 #include "cli.h"
 #include "descriptor_set.h"
 #include "google/protobuf/descriptor.pb-c.h"
-#include "json.h"
 #include "nearest.h"
+#include "text/json_write.h"
 
 typedef Google__Protobuf__FileDescriptorSet Files;
 typedef Google__Protobuf__FileDescriptorProto ProtoFile;

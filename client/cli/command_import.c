@@ -10,7 +10,7 @@
 #include "import.h"
 #include "importers/pi/pi_import.h"
 #include "input.h"
-#include "json.h"
+#include "json_message.h"
 #include "progress.h"
 
 // One run of the command: what it imports, and into what.

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 
 #include "cli.h"
-#include "json.h"
 #include "place.h"
 #include "store/files.h"
+#include "text/json_write.h"
 
 typedef struct Restore {
     const Cli *cli;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
-#include "json.h"
+#include "json_message.h"
 #include "os/clock.h"
 #include "screen.h"
 #include "top_frame.h"
@@ -20,13 +20,13 @@ typedef struct Top {
 static void print_json(const TopSample *sample)
 {
     printf("{\"health\":");
-    json_write(stdout, &sample->health->base, JSON_LINE);
+    json_message_write(stdout, &sample->health->base, JSON_LINE);
     printf(",\"stats\":");
-    json_write(stdout, &sample->stats->base, JSON_LINE);
+    json_message_write(stdout, &sample->stats->base, JSON_LINE);
     printf(",\"sessions\":[");
     for (size_t i = 0; i < sample->sessions->n_sessions; i++) {
         if (i > 0) printf(",");
-        json_write(stdout, &sample->sessions->sessions[i]->base, JSON_LINE);
+        json_message_write(stdout, &sample->sessions->sessions[i]->base, JSON_LINE);
     }
     printf("]}\n");
 }

@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-#include "json.h"
+#include "json_message.h"
 
 static void write_line(FILE *out, const char *kind, const ProtobufCMessage *message)
 {
     fprintf(out, "{\"%s\":", kind);
-    json_write(out, message, JSON_LINE);
+    json_message_write(out, message, JSON_LINE);
     fputs("}\n", out);
 }
 

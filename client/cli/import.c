@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "export.h"
-#include "json_scan.h"
+#include "json_message.h"
 
 enum { WORDS_BYTES_MAX = 700 };
 
@@ -102,75 +102,79 @@ External *import_external(External *own, External *made, char *id)
 }
 
 // {"tine_export": 1}
-static Error read_header(JsonScan *scan, Import *import)
+static Error read_header(JsonReader *reader, Import *import)
 {
     Slice number;
-    size_t at = scan->at;
-    Error error = scan_number(scan, &number);
+    size_t at = reader->scan.at;
+    Error error = json_reader_number(reader, &number);
     if (error) return error;
     if (number.size != 1 || *number.bytes != '0' + EXPORT_FORMAT) {
-        return scan_fail(scan, at,
-                         "this is an export of format %.*s, and this tine reads format %d; use "
-                         "the tine that wrote it, or a newer one",
-                         (int)number.size, (const char *)number.bytes, EXPORT_FORMAT);
+        return json_reader_fail(
+            reader, at,
+            "this is an export of format %.*s, and this tine reads format %d; use "
+            "the tine that wrote it, or a newer one",
+            (int)number.size, (const char *)number.bytes, EXPORT_FORMAT);
     }
     import->has_header = true;
     return ERROR_NONE;
 }
 
-static Error read_record(JsonScan *scan, const Import *import, const char *name, size_t at,
+static Error read_record(JsonReader *reader, const Import *import, const char *name, size_t at,
                          const LineKind **out_kind, ProtobufCMessage **out_record)
 {
     for (size_t i = 0; i < sizeof(KINDS) / sizeof(*KINDS); i++) {
         if (strcmp(KINDS[i].name, name) != 0) continue;
         if (!import->has_header) {
-            return scan_fail(scan, at, "the first line must be {\"tine_export\":%d}",
-                             EXPORT_FORMAT);
+            return json_reader_fail(reader, at, "the first line must be {\"tine_export\":%d}",
+                                    EXPORT_FORMAT);
         }
         *out_kind = &KINDS[i];
-        (void)scan_enter(scan, name);
-        return scan_message(scan, KINDS[i].type, out_record);
+        (void)json_reader_enter(reader, name);
+        return json_message_read_from(reader, KINDS[i].type, out_record);
     }
-    return scan_fail(scan, at, "no line of an export begins with \"%.60s\"", name);
+    return json_reader_fail(reader, at, "no line of an export begins with \"%.60s\"", name);
 }
 
-static Error read_line(JsonScan *scan, Import *import, const LineKind **out_kind,
+static Error read_line(JsonReader *reader, Import *import, const LineKind **out_kind,
                        ProtobufCMessage **out_record)
 {
-    if (!scan_take(scan, '{')) return scan_fail_expected(scan, "an object");
-    (void)scan_peek(scan);
+    if (!json_scan_take(&reader->scan, '{')) return json_reader_fail_expected(reader, "an object");
+    (void)json_scan_peek(&reader->scan);
     char *name = NULL;
-    size_t at = scan->at, size;
-    Error error = scan_string(scan, &name, &size);
+    size_t at = reader->scan.at, size;
+    Error error = json_reader_string(reader, &name, &size);
     if (error) return error;
-    if (!scan_take(scan, ':')) {
-        error = scan_fail_expected(scan, "':'");
+    if (!json_scan_take(&reader->scan, ':')) {
+        error = json_reader_fail_expected(reader, "':'");
     } else if (strcmp(name, "tine_export") == 0) {
-        error = read_header(scan, import);
+        error = read_header(reader, import);
     } else {
-        error = read_record(scan, import, name, at, out_kind, out_record);
+        error = read_record(reader, import, name, at, out_kind, out_record);
     }
     free(name);
     if (error) return error;
-    scan_leave(scan, 0);
-    if (!scan_take(scan, '}')) return scan_fail_expected(scan, "'}'");
-    if (scan_peek(scan), scan->at < scan->text.size) {
-        return scan_fail(scan, scan->at, "there is more text after the object's end");
+    json_reader_leave(reader, 0);
+    if (!json_scan_take(&reader->scan, '}')) return json_reader_fail_expected(reader, "'}'");
+    if (json_scan_peek(&reader->scan), reader->scan.at < reader->scan.text.size) {
+        return json_reader_fail(reader, reader->scan.at,
+                                "there is more text after the object's end");
     }
     return ERROR_NONE;
 }
 
 int import_line(Import *import, Slice line)
 {
-    JsonScan scan;
+    JsonReader reader;
     ErrorDetail detail = {{0}};
     const LineKind *kind = NULL;
     ProtobufCMessage *record = NULL;
-    Error error = scan_begin(&scan, line, &detail);
-    scan.lines_before = import->line - 1;
+    Error error = json_reader_begin(&reader, line, &detail);
+    reader.lines_before = import->line - 1;
     if (error) return import_fail(import, "%s", detail.text);
-    if (scan_peek(&scan) == '\0' && scan.at == line.size) return EXIT_OK; // an empty line
-    error = read_line(&scan, import, &kind, &record);
+    if (json_scan_peek(&reader.scan) == '\0' && reader.scan.at == line.size) {
+        return EXIT_OK;
+    } // an empty line
+    error = read_line(&reader, import, &kind, &record);
     if (error) {
         if (record) protobuf_c_message_free_unpacked(record, NULL);
         return cli_say(EXIT_FAILED, "%s", detail.text[0] ? detail.text : error_text(error));

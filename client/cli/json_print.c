@@ -1,12 +1,12 @@
 // One message as JSON on standard output.
 
 #include "cli.h"
-#include "json.h"
+#include "json_message.h"
 
 int cli_print_json(Cli *cli, const ProtobufCMessage *message)
 {
     (void)cli;
-    json_write(stdout, message, JSON_PRETTY);
+    json_message_write(stdout, message, JSON_PRETTY);
     putchar('\n');
     return EXIT_OK;
 }
@@ -15,7 +15,7 @@ int cli_print_json(Cli *cli, const ProtobufCMessage *message)
 int cli_print_json_line(Cli *cli, const ProtobufCMessage *message)
 {
     (void)cli;
-    json_write(stdout, message, JSON_LINE);
+    json_message_write(stdout, message, JSON_LINE);
     putchar('\n');
     return EXIT_OK;
 }

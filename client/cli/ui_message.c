@@ -2,10 +2,9 @@
 
 #include "ui_message.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "text/json_write.h"
 
 bool ui_message_is_shown(const Message *message)
 {
@@ -18,39 +17,6 @@ static void write_field(FILE *out, const char *name, const char *text)
 {
     fprintf(out, ",\"%s\":", name);
     json_write_text(out, slice_of(text));
-}
-
-// Takes one code point off the front of text that was checked to be UTF-8.
-static uint32_t take_code_point(const char **text)
-{
-    const uint8_t *at = (const uint8_t *)*text;
-    size_t more = at[0] >= 0xF0 ? 3 : at[0] >= 0xE0 ? 2 : at[0] >= 0xC0 ? 1 : 0;
-    uint32_t point = more == 0 ? at[0] : at[0] & (0x3Fu >> more);
-    size_t size = 1;
-    for (; size <= more && (at[size] & 0xC0) == 0x80; size++) {
-        point = point << 6 | (at[size] & 0x3Fu);
-    }
-    *text += size;
-    return point;
-}
-
-// White space between values would break the line; what is not ASCII is inside strings, where an
-// escape means the same.
-static void write_json(FILE *out, const char *json)
-{
-    while (*json) {
-        uint32_t point = take_code_point(&json);
-        if (point == '\n' || point == '\r' || point == '\t') point = ' ';
-        if (point < 0x7F) {
-            putc((int)point, out);
-        } else if (point < 0x10000) {
-            fprintf(out, "\\u%04x", (unsigned)point);
-        } else {
-            point -= 0x10000;
-            fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xD800 + (point >> 10)),
-                    (unsigned)(0xDC00 + (point & 0x3FF)));
-        }
-    }
 }
 
 static const ToolResult *result_of(const Message *message, const char *tool_use_id)
@@ -77,15 +43,8 @@ static void write_tool(FILE *out, const Message *message, const ToolUse *use)
     const ToolResult *result = result_of(message, use->id);
     const char *state = state_of(use, result);
     fputs("{\"type\":\"tool-", out);
-    // The name follows inside the same string: its opening quote is left away.
-    char *name = NULL;
-    size_t size = 0;
-    FILE *quoted = open_memstream(&name, &size);
-    if (quoted) {
-        json_write_text(quoted, slice_of(use->name));
-        if (fclose(quoted) == 0) fputs(name + 1, out);
-    }
-    free(name);
+    json_write_text_piece(out, slice_of(use->name));
+    putc('"', out);
     write_field(out, "toolCallId", use->id);
     write_field(out, "state", state);
     if (use->input_case == TINE__V1__TOOL_USE__INPUT_INPUT_TEXT) {
@@ -93,7 +52,7 @@ static void write_tool(FILE *out, const Message *message, const ToolUse *use)
     } else {
         fputs(",\"input\":", out);
         bool has_json = use->input_case == TINE__V1__TOOL_USE__INPUT_INPUT_JSON;
-        write_json(out, has_json ? use->input_json : "{}");
+        json_write_value(out, slice_of(has_json ? use->input_json : "{}"));
     }
     if (strcmp(state, "output-error") == 0) {
         write_field(out, "errorText", result ? result->content : "");
@@ -107,22 +66,11 @@ static void write_tool(FILE *out, const Message *message, const ToolUse *use)
 
 static void write_data_url(FILE *out, const char *mime_type, ProtobufCBinaryData data)
 {
-    char *type = NULL, *content = NULL;
-    size_t type_size = 0, content_size = 0;
-    FILE *quoted_type = open_memstream(&type, &type_size);
-    FILE *quoted = open_memstream(&content, &content_size);
-    if (quoted_type) json_write_text(quoted_type, slice_of(mime_type));
-    if (quoted) json_write_bytes(quoted, slice(data.data, data.len));
-    bool is_whole = quoted_type && fclose(quoted_type) == 0;
-    is_whole = quoted && fclose(quoted) == 0 && is_whole;
-    // Both are one string: without the quotes between them.
-    if (is_whole) {
-        fprintf(out, "\"data:%.*s;base64,%s", (int)type_size - 2, type + 1, content + 1);
-    } else {
-        fputs("\"\"", out);
-    }
-    free(type);
-    free(content);
+    fputs("\"data:", out);
+    json_write_text_piece(out, slice_of(mime_type));
+    fputs(";base64,", out);
+    json_write_bytes_piece(out, slice(data.data, data.len));
+    putc('"', out);
 }
 
 static void write_file(FILE *out, const char *mime_type, const char *url,

@@ -1,6 +1,6 @@
 // Messages as JSON and back.
 
-#include "json.h"
+#include "json_message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static const char *json_of(const ProtobufCMessage *message, JsonLayout layout)
     free(written);
     FILE *out = open_memstream(&written, &written_bytes);
     CHECK(out != NULL);
-    json_write(out, message, layout);
+    json_message_write(out, message, layout);
     CHECK_EQ(fclose(out), 0);
     return written;
 }
@@ -27,7 +27,7 @@ static ProtobufCMessage *read_ok(const char *text, const ProtobufCMessageDescrip
 {
     ErrorDetail detail = {{0}};
     ProtobufCMessage *message = NULL;
-    Error error = json_read(slice_of(text), type, &detail, &message);
+    Error error = json_message_read(slice_of(text), type, &detail, &message);
     if (error) printf("%s\nin %s\n", detail.text, text);
     CHECK_EQ(error, ERROR_NONE);
     return message;
@@ -38,7 +38,7 @@ static void check_fails(const char *text, const ProtobufCMessageDescriptor *type
 {
     ErrorDetail detail = {{0}};
     ProtobufCMessage *message;
-    CHECK_EQ(json_read(slice_of(text), type, &detail, &message), ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(json_message_read(slice_of(text), type, &detail, &message), ERROR_INVALID_ARGUMENT);
     CHECK_STR(detail.text, expected);
 }
 
@@ -220,7 +220,8 @@ TEST(a_text_that_would_take_too_much_memory_is_refused)
     stpcpy(at, END);
     ErrorDetail detail;
     ProtobufCMessage *message;
-    CHECK_EQ(json_read(slice_of(text), &list_sessions_response__descriptor, &detail, &message),
+    CHECK_EQ(json_message_read(slice_of(text), &list_sessions_response__descriptor, &detail,
+                               &message),
              ERROR_INVALID_ARGUMENT);
     CHECK(strstr(detail.text, "this is too much") != NULL);
     free(text);

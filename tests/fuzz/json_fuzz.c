@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "json_message.h"
 #include "text/json.h"
 #include "tine/v1/store.pb-c.h"
 
@@ -25,7 +25,7 @@ static ProtobufCMessage *read_again(const char *text, size_t size,
     ErrorDetail detail = {{0}};
     ProtobufCMessage *message = NULL;
     require(json_is_valid(slice(text, size), NULL), "what was written is no JSON");
-    require(json_read(slice(text, size), type, &detail, &message) == ERROR_NONE,
+    require(json_message_read(slice(text, size), type, &detail, &message) == ERROR_NONE,
             "what was written cannot be read");
     return message;
 }
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const ProtobufCMessageDescriptor *type = *data & 1 ? method->output : method->input;
     ErrorDetail detail = {{0}};
     ProtobufCMessage *message = NULL;
-    Error error = json_read(slice(data + 1, size - 1), type, &detail, &message);
+    Error error = json_message_read(slice(data + 1, size - 1), type, &detail, &message);
     require((error == ERROR_NONE) == (message != NULL), "an error and a message");
     require(error == ERROR_NONE || detail.text[0], "an error without a word");
     if (error) return 0;
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t text_bytes = 0;
     FILE *out = open_memstream(&text, &text_bytes);
     require(out != NULL, "out of memory");
-    json_write(out, message, size % 2 ? JSON_LINE : JSON_PRETTY);
+    json_message_write(out, message, size % 2 ? JSON_LINE : JSON_PRETTY);
     require(fclose(out) == 0, "out of memory");
     ProtobufCMessage *again = read_again(text, text_bytes, type);
     require_same(message, again);

@@ -6,75 +6,76 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "json_scan.h"
+#include "json_reader.h"
+#include "text/json_write.h"
 
-static JsonNode *read_value(JsonScan *scan);
+static JsonNode *read_value(JsonReader *reader);
 
-static void require(bool condition, const JsonScan *scan, const char *what)
+static void require(bool condition, const JsonReader *reader, const char *what)
 {
     if (condition) return;
-    fprintf(stderr, "%s: %s\n", what, scan->detail->text);
+    fprintf(stderr, "%s: %s\n", what, reader->detail->text);
     exit(2);
 }
 
 JsonNode *json_tree_read(Slice text)
 {
     ErrorDetail detail = {{0}};
-    JsonScan scan;
-    Error error = scan_begin(&scan, text, &detail);
-    require(!error, &scan, "no UTF-8");
-    JsonNode *node = read_value(&scan);
-    require(scan_peek(&scan) == '\0', &scan, "something follows the JSON");
+    JsonReader reader;
+    Error error = json_reader_begin(&reader, text, &detail);
+    require(!error, &reader, "no UTF-8");
+    JsonNode *node = read_value(&reader);
+    require(json_scan_peek(&reader.scan) == '\0', &reader, "something follows the JSON");
     return node;
 }
 
 // The elements or members up to the closing bracket.
-static void read_children(JsonScan *scan, JsonNode *node, char closing)
+static void read_children(JsonReader *reader, JsonNode *node, char closing)
 {
     JsonNode **last = &node->first;
-    bool is_end = scan_take(scan, closing);
+    bool is_end = json_scan_take(&reader->scan, closing);
     while (!is_end) {
         char *name = NULL;
         size_t size;
         if (closing == '}') {
-            Error error = scan_string(scan, &name, &size);
-            require(!error && scan_take(scan, ':'), scan, "no member");
+            Error error = json_reader_string(reader, &name, &size);
+            require(!error && json_scan_take(&reader->scan, ':'), reader, "no member");
         }
-        *last = read_value(scan);
+        *last = read_value(reader);
         (*last)->name = name;
         last = &(*last)->next;
-        Error error = scan_next(scan, closing, &is_end);
-        require(!error, scan, "no JSON");
+        Error error = json_reader_next(reader, closing, &is_end);
+        require(!error, reader, "no JSON");
     }
 }
 
-static JsonNode *read_value(JsonScan *scan)
+static JsonNode *read_value(JsonReader *reader)
 {
     static const char *const WORDS[] = {"true", "false", "null"};
     JsonNode *node = calloc(1, sizeof(JsonNode));
     assert(node);
-    if (scan_take(scan, '{')) {
+    if (json_scan_take(&reader->scan, '{')) {
         node->kind = JSON_OBJECT;
-        read_children(scan, node, '}');
+        read_children(reader, node, '}');
         return node;
     }
-    if (scan_take(scan, '[')) {
+    if (json_scan_take(&reader->scan, '[')) {
         node->kind = JSON_LIST;
-        read_children(scan, node, ']');
+        read_children(reader, node, ']');
         return node;
     }
     for (size_t i = 0; i < sizeof(WORDS) / sizeof(*WORDS); i++) {
-        if (!scan_take_word(scan, WORDS[i])) continue;
+        if (!json_scan_take_word(&reader->scan, WORDS[i])) continue;
         node->text = strdup(WORDS[i]);
         return node;
     }
     Slice number = {NULL, 0};
     size_t size;
-    bool is_text = scan_peek(scan) == '"';
+    bool is_text = json_scan_peek(&reader->scan) == '"';
     node->kind = is_text ? JSON_TEXT : JSON_NUMBER;
-    Error error = is_text ? scan_string(scan, &node->text, &size) : scan_number(scan, &number);
-    require(!error, scan, "no JSON");
+    Error error = is_text ? json_reader_string(reader, &node->text, &size)
+                          : json_reader_number(reader, &number);
+    require(!error, reader, "no JSON");
     if (!is_text) node->text = strndup((const char *)number.bytes, number.size);
     return node;
 }

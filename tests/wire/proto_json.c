@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-#include "json.h"
 #include "json_value.h"
+#include "text/json_write.h"
 
 typedef ProtobufCFieldDescriptor Field;
 

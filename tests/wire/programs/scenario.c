@@ -11,10 +11,11 @@
 
 #include "base/buffer.h"
 #include "file_read.h"
-#include "json.h"
+#include "json_message.h"
 #include "json_tree.h"
 #include "method.h"
 #include "proto_json.h"
+#include "text/json_write.h"
 #include "tine.h"
 #include "tine/v1/store.pb-c.h"
 
@@ -208,7 +209,8 @@ static ProtobufCMessage *request_read(JsonNode *step, const ProtobufCMethodDescr
     fclose(out);
     ErrorDetail detail = {{0}};
     ProtobufCMessage *message = NULL;
-    if (json_read(slice(text, size), method->input, &detail, &message)) fail(text, detail.text);
+    if (json_message_read(slice(text, size), method->input, &detail, &message))
+        fail(text, detail.text);
     free(text);
     return message;
 }

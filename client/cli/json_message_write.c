@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "json.h"
+#include "json_message.h"
 #include "json_value.h"
+#include "text/json_write.h"
 
 typedef struct JsonOut {
     FILE *file;
@@ -19,7 +20,7 @@ static void write_list(JsonOut *out, const ProtobufCMessage *message,
                        const ProtobufCFieldDescriptor *field);
 static void write_value(JsonOut *out, const ProtobufCFieldDescriptor *field, const void *value);
 
-void json_write(FILE *file, const ProtobufCMessage *message, JsonLayout layout)
+void json_message_write(FILE *file, const ProtobufCMessage *message, JsonLayout layout)
 {
     JsonOut out = {.file = file, .layout = layout};
     write_message(&out, message);
@@ -165,90 +166,4 @@ static void write_value(JsonOut *out, const ProtobufCFieldDescriptor *field, con
         write_message(out, *(const ProtobufCMessage *const *)value);
         break;
     }
-}
-
-// The code point at the beginning of `text` and its bytes; 0 bytes: no UTF-8.
-static uint32_t code_point_at(Slice text, size_t *out_bytes)
-{
-    static const uint32_t LEAST[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint8_t first = text.bytes[0];
-    size_t size = first < 0x80   ? 1
-                  : first < 0xc0 ? 0
-                  : first < 0xe0 ? 2
-                  : first < 0xf0 ? 3
-                  : first < 0xf8 ? 4
-                                 : 0;
-    *out_bytes = 0;
-    if (size == 0 || size > text.size) return 0;
-    uint32_t point = size == 1 ? first : first & (0x7fu >> size);
-    for (size_t i = 1; i < size; i++) {
-        if ((text.bytes[i] & 0xc0) != 0x80) return 0;
-        point = point << 6 | (text.bytes[i] & 0x3f);
-    }
-    if (point < LEAST[size] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return 0;
-    *out_bytes = size;
-    return point;
-}
-
-// Controls, and what turns the direction of text or ends its lines.
-static bool is_escaped(uint32_t point)
-{
-    return point < 0x20 || point == '"' || point == '\\' || (point >= 0x7f && point < 0xa0) ||
-           point == 0x61c || point == 0x200e || point == 0x200f ||
-           (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
-           point == 0xfeff;
-}
-
-static void write_escape(FILE *file, uint32_t point)
-{
-    switch (point) {
-    case '"': fputs("\\\"", file); break;
-    case '\\': fputs("\\\\", file); break;
-    case '\n': fputs("\\n", file); break;
-    case '\r': fputs("\\r", file); break;
-    case '\t': fputs("\\t", file); break;
-    default: fprintf(file, "\\u%04x", (unsigned)point); break;
-    }
-}
-
-void json_write_text(FILE *file, Slice text)
-{
-    putc('"', file);
-    while (text.size > 0) {
-        // What needs no escape is written in one piece.
-        size_t plain = 0, size = 0;
-        uint32_t point = 0;
-        while (plain < text.size) {
-            point = code_point_at(slice_skip(text, plain), &size);
-            if (size == 0 || is_escaped(point)) break;
-            plain += size;
-        }
-        fwrite(text.bytes, 1, plain, file);
-        text = slice_skip(text, plain);
-        if (text.size == 0) break;
-        if (size == 0) {
-            fputs("\xef\xbf\xbd", file); // U+FFFD
-            size = 1;
-        } else {
-            write_escape(file, point);
-        }
-        text = slice_skip(text, size);
-    }
-    putc('"', file);
-}
-
-void json_write_bytes(FILE *file, Slice bytes)
-{
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    putc('"', file);
-    for (size_t i = 0; i < bytes.size; i += 3) {
-        size_t size = bytes.size - i < 3 ? bytes.size - i : 3;
-        uint32_t group = 0;
-        for (size_t j = 0; j < 3; j++)
-            group = group << 8 | (j < size ? bytes.bytes[i + j] : 0);
-        for (size_t j = 0; j < 4; j++) {
-            putc(j <= size ? DIGITS[group >> (18 - 6 * j) & 63] : '=', file);
-        }
-    }
-    putc('"', file);
 }
