@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import random
@@ -25,6 +26,7 @@ from tine.v1.store_pb2 import (
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
+from tine import _aio_link, _call, _dial, _link, _ready
 
 if TYPE_CHECKING:
     from tine.v1.store_pb2_grpc import StoreServiceAsyncStub
@@ -134,6 +136,41 @@ def peer(directory: Path) -> Iterator[Callable[[str], str]]:
             process.wait()
             assert process.stdout
             process.stdout.close()
+
+
+class Clock:
+    """A clock that moves only when a client waits for its next attempt to connect."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.waits: list[float] = []
+        self.on_wait: Callable[[], object] = lambda: None
+
+    def __call__(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(round(seconds, 6))
+        self.now += seconds
+        self.on_wait()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    sleep = asyncio.sleep
+
+    async def fake_sleep(seconds: float) -> None:
+        if seconds > 0:
+            made.wait(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(random, "uniform", lambda low, high: 1.0)
+    for module in (_call, _dial, _link, _aio_link, _ready):
+        monkeypatch.setattr(module, "monotonic", made)
+    monkeypatch.setattr(_link, "_wait", lambda condition, until: made.wait(until - made.now))
+    monkeypatch.setattr(asyncio, "sleep", fake_sleep)
+    return made
 
 
 def _descriptors() -> set[str]:

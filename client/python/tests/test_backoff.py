@@ -1,9 +1,8 @@
-"""The waits between attempts to connect. The tests' clock moves only when a client waits."""
+"""The waits between attempts to connect."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import socket
 from pathlib import Path
 from typing import Callable
@@ -14,43 +13,9 @@ from tine.v1.store_pb2 import GetSessionRequest
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
-from tests.conftest import aio_store, free_port
-from tine import _aio_link, _call, _dial, _link
+from tests.conftest import Clock, aio_store, free_port
 
 REQUEST = GetSessionRequest(session_id="fine")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.waits: list[float] = []
-        self.on_wait: Callable[[], object] = lambda: None
-
-    def __call__(self) -> float:
-        return self.now
-
-    def wait(self, seconds: float) -> None:
-        self.waits.append(round(seconds, 6))
-        self.now += seconds
-        self.on_wait()
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    sleep = asyncio.sleep
-
-    async def fake_sleep(seconds: float) -> None:
-        if seconds > 0:
-            made.wait(seconds)
-        await sleep(0)
-
-    monkeypatch.setattr(random, "uniform", lambda low, high: 1.0)
-    for module in (_call, _dial, _link, _aio_link):
-        monkeypatch.setattr(module, "monotonic", made)
-    monkeypatch.setattr(_link, "_wait", lambda condition, until: made.wait(until - made.now))
-    monkeypatch.setattr(asyncio, "sleep", fake_sleep)
-    return made
 
 
 def call(url: str, way: str, retry: float) -> None:

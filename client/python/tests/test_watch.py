@@ -280,6 +280,9 @@ def test_over_tcp_with_a_token(directory: Any) -> None:
             with tine.connect(url, token=wrong) as channel, pytest.raises(grpc.RpcError) as caught:
                 StoreServiceStub(channel).Health(HealthRequest())
             assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+            with tine.connect(url, token=wrong) as channel, pytest.raises(grpc.RpcError) as caught:
+                channel.ready()
+            assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
         with tine.connect(url) as channel:
             store = StoreServiceStub(channel)
             assert store.Health(HealthRequest(), metadata=(("tine-token", secret),)).ready

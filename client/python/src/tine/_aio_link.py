@@ -147,6 +147,25 @@ class AioLink:
             job.timers.append(self.loop.call_later(left, self._expire, job))
         self._attempt(job)
 
+    async def call(self, exchange: Exchange) -> bytes:
+        """One call, as a coroutine: returns the reply's body, raises Failure."""
+        answer: asyncio.Future[Outcome] = self.loop.create_future()
+
+        def finished(outcome: Outcome) -> None:
+            if not answer.done():
+                answer.set_result(outcome)
+
+        job = Job(exchange, finished)
+        self.submit(job)
+        try:
+            outcome = await answer
+        except asyncio.CancelledError:
+            self.cancel(job, _status.cancelled())
+            raise
+        if isinstance(outcome, Failure):
+            raise outcome
+        return outcome
+
     def cancel(self, job: Job, failure: Failure) -> None:
         """The caller gives up: a late reply is dropped."""
         if job.is_finished:
@@ -269,7 +288,7 @@ class AioLink:
         is_patient = now < job.exchange.connect_until
         is_too_early = not self._dialing and now < self._connect_after
         if is_too_early and not is_patient:
-            job.finish(self._unreachable())
+            job.finish(_status.unreachable(self._settings.address.url, self._error))
             return
         self._queue.append(job)
         if not self._dialing:
@@ -307,7 +326,7 @@ class AioLink:
             path = self._settings.address.path
             await self.loop.run_in_executor(None, _start.start, path, is_left.is_set)
         except _start.StartError as error:
-            raise ConnectError(str(error)) from None
+            raise ConnectError(str(error), cannot_start=True) from None
         finally:
             is_left.set()
         return await self._dial_once()
@@ -348,10 +367,6 @@ class AioLink:
         self._error = error
         self._connect_after = monotonic() + self._backoff.next(is_absent=error.is_absent)
 
-    def _unreachable(self) -> Failure:
-        url = self._settings.address.url
-        return _status.unreachable(url, str(self._error), is_absent=self._error.is_absent)
-
     def _give_up_waiting(self) -> None:
         """After an attempt that failed: the patient wait for the next one."""
         waiting, self._queue = self._queue, deque()
@@ -359,7 +374,7 @@ class AioLink:
             if monotonic() < job.exchange.connect_until:
                 self._attempt(job)
             else:
-                job.finish(self._unreachable())
+                job.finish(_status.unreachable(self._settings.address.url, self._error))
 
 
 _of_parent: list[AioLink] = []

@@ -16,7 +16,7 @@ import grpc
 import grpc.aio
 
 from tine import _grpc, _sp, _status
-from tine._aio_link import AioLink, Job, Outcome
+from tine._aio_link import AioLink
 from tine._bus import BusReader
 from tine._call import Metadata, Settings, deadline_of, pairs_of
 from tine._errors import aio_error_of
@@ -175,18 +175,12 @@ class _Driver:
 
     async def _ask(self, step: Union[Find, Fetch], now: float) -> None:
         """Calls Stats or ListEvents."""
-        answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-
-        def finished(outcome: Outcome) -> None:
-            if not answer.done():
-                answer.set_result(outcome)
-
-        self._link.submit(Job(ask(step, self._settings, self._metadata, inf), finished))
-        outcome = await answer
-        if isinstance(outcome, Failure):
-            self._watch.refused(outcome, monotonic())
+        try:
+            body = await self._link.call(ask(step, self._settings, self._metadata, inf))
+        except Failure as failure:
+            self._watch.refused(failure, monotonic())
         else:
-            self._watch.answered(step, outcome, monotonic())
+            self._watch.answered(step, body, monotonic())
 
     def _bus_close(self) -> None:
         bus, self._bus = self._bus, None

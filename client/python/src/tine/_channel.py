@@ -13,6 +13,7 @@ from tine._envelope import response_body
 from tine._errors import error_of
 from tine._future import CallFuture, Futures
 from tine._link import Link
+from tine._ready import Attempts
 from tine._status import Failure
 from tine._stream import WatchStream
 from tine.v1.store_pb2 import WatchEventsRequest
@@ -55,6 +56,27 @@ class Channel(grpc.Channel):
 
     def stream_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
         return _NoSuchStream(method)
+
+    def ready(self, timeout: Optional[float] = None) -> None:
+        """Waits until the daemon answers, and starts it first when `connect` was told to.
+
+        timeout  how many seconds to wait at most; None: until it answers.
+
+        Raises grpc.RpcError with the reason why it does not answer: when the time is up, and at
+        once when waiting cannot help (tined cannot be started, the token is wrong, the client is
+        closed).
+        """
+        attempts = Attempts(self._settings, timeout)
+        try:
+            while True:
+                try:
+                    response_body(self._link.exchange(attempts.exchange()))
+                    return
+                except Failure as failure:
+                    wait = attempts.wait_after(failure)
+                self._link.pause(wait)
+        except Failure as failure:
+            raise error_of(failure) from None
 
     def subscribe(self, callback: Any, try_to_connect: Optional[bool] = False) -> None:
         """A connection is made by the calls that need one: there is nothing to be told of."""

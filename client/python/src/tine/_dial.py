@@ -14,11 +14,16 @@ CONNECT_S_MAX = 5.0
 
 
 class ConnectError(Exception):
-    """Why there is no connection. `is_absent`: nobody listens on the Unix socket."""
+    """Why there is no connection.
 
-    def __init__(self, why: str, *, is_absent: bool = False) -> None:
+    is_absent     nobody listens on the Unix socket
+    cannot_start  tined should have been started, and could not be
+    """
+
+    def __init__(self, why: str, *, is_absent: bool = False, cannot_start: bool = False) -> None:
         super().__init__(why)
         self.is_absent = is_absent
+        self.cannot_start = cannot_start
 
 
 def socket_make(address: Address) -> socket.socket:

@@ -217,9 +217,7 @@ class Link:
         is_patient = now < exchange.connect_until
         is_too_early = not self._is_connecting and now < self._connect_after
         if not is_patient and (is_too_early or self._attempts != attempts):
-            raise _status.unreachable(
-                self._settings.address.url, str(self._error), is_absent=self._error.is_absent
-            )
+            raise _status.unreachable(self._settings.address.url, self._error)
         until = exchange.deadline
         if is_patient:
             until = min(until, exchange.connect_until)
@@ -269,7 +267,7 @@ class Link:
                 is_given_up=lambda: self._is_closed or monotonic() >= deadline,
             )
         except _start.StartError as error:
-            raise ConnectError(str(error)) from None
+            raise ConnectError(str(error), cannot_start=True) from None
         return self._dial_once(min(deadline, monotonic() + CONNECT_S_MAX))
 
     def _dial_once(self, until: float) -> socket.socket:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import grpc
 
+from tine._dial import ConnectError
+
 CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 UNKNOWN_IF_DONE = "; whether the call was done is not known"
@@ -21,6 +23,7 @@ class Failure(Exception):
         is_broken: bool = False,
         was_sent: bool = False,
         is_absent: bool = False,
+        cannot_start: bool = False,
     ) -> None:
         super().__init__(code, reason, message)
         self.code = code
@@ -30,8 +33,9 @@ class Failure(Exception):
         self.is_broken = is_broken
         #: … after the request, or a part of it, was sent: the server may have run it.
         self.was_sent = was_sent
-        #: Nobody listens on the Unix socket.
+        #: As in ConnectError.
         self.is_absent = is_absent
+        self.cannot_start = cannot_start
 
     @property
     def status_code(self) -> grpc.StatusCode:
@@ -50,9 +54,14 @@ def closed() -> Failure:
     return Failure(CANCELLED, "", "the client is closed")
 
 
-def unreachable(url: str, why: str, *, is_absent: bool = False) -> Failure:
-    message = f"no tined answers at {url}: {why}"
-    return Failure(UNAVAILABLE, "UNAVAILABLE", message, is_absent=is_absent)
+def unreachable(url: str, why: ConnectError) -> Failure:
+    return Failure(
+        UNAVAILABLE,
+        "UNAVAILABLE",
+        f"no tined answers at {url}: {why}",
+        is_absent=why.is_absent,
+        cannot_start=why.cannot_start,
+    )
 
 
 def broken(url: str, why: str, *, was_sent: bool) -> Failure:

@@ -25,6 +25,7 @@ from tine._aio_link import AioLink, Job, Outcome
 from tine._aio_stream import WatchCall
 from tine._call import Exchange, Metadata, Method, Settings, body_of, method_of, reply_of
 from tine._errors import TineAioError, aio_error_of
+from tine._ready import Attempts
 from tine._settings import settings_of
 from tine._status import Failure
 from tine.v1.store_pb2 import WatchEventsRequest
@@ -115,10 +116,23 @@ class Channel(grpc.aio.Channel):
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
         raise NotImplementedError("a tine channel tells its state by its calls")
 
+    async def ready(self, timeout: Optional[float] = None) -> None:
+        """Waits until the daemon answers; all is as `tine.Channel.ready` has it."""
+        attempts = Attempts(self._settings, timeout)
+        try:
+            while True:
+                try:
+                    await self.link().call(attempts.exchange())
+                    return
+                except Failure as failure:
+                    wait = attempts.wait_after(failure)
+                await asyncio.sleep(wait)
+        except Failure as failure:
+            raise aio_error_of(failure) from None
+
     async def channel_ready(self) -> None:
-        """Until the daemon answers."""
-        health = self.unary_unary("/tine.v1.StoreService/Health")
-        await health(b"", wait_for_ready=True)
+        """As `ready()`."""
+        await self.ready()
 
     # What the calls below are made of.
 
