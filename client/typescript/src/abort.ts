@@ -29,3 +29,17 @@ export function abortIgnore(signal: AbortSignal | undefined, callback: () => voi
   if (!listeners?.callbacks.delete(callback) || listeners.callbacks.size > 0) return;
   signal.removeEventListener("abort", listeners.onAbort);
 }
+
+/** Waits, but no longer than until one of the signals is aborted. */
+export function pause(ms: number, ...signals: (AbortSignal | undefined)[]): Promise<void> {
+  if (signals.some((signal) => signal?.aborted)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      for (const signal of signals) abortIgnore(signal, end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    for (const signal of signals) abortListen(signal, end);
+  });
+}

@@ -1,3 +1,4 @@
 export { closeOnBreak } from "./close_on_break.js";
 export { reason } from "./errors.js";
+export type { ReadyOptions } from "./ready.js";
 export { createTransport, type TineTransport, type TransportOptions } from "./transport.js";

@@ -41,6 +41,15 @@ interface Unsent {
   readonly frame: Buffer;
 }
 
+/** Why there is no connection. */
+export interface ConnectFailure {
+  readonly why: string;
+  /** Nobody listens on the Unix socket. */
+  readonly isAbsent?: boolean;
+  /** tined should have been started, and could not be. */
+  readonly cannotStart?: boolean;
+}
+
 export interface LinkOptions {
   readonly address: Address;
   /** Called when nobody listens; starts a server. */
@@ -62,7 +71,6 @@ export class Link {
   #nextId = Math.floor(Math.random() * ID_BIT);
   readonly #backoff = new Backoff();
   #connectAfter = 0;
-  #why = "";
   #stuckTimer: NodeJS.Timeout | undefined;
   #connectTimer: NodeJS.Timeout | undefined;
   #willFlush = false;
@@ -72,6 +80,9 @@ export class Link {
 
   /** How many connections there have been. */
   connections = 0;
+
+  /** Of the last attempt to connect that failed. */
+  failure: ConnectFailure = { why: "it does not answer" };
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -107,7 +118,7 @@ export class Link {
 
   /** What to say to a call that has waited for a server long enough. */
   refusal(): Error {
-    return unavailable(`no tined answers at ${this.#name}: ${this.#why || "it does not answer"}`);
+    return unavailable(`no tined answers at ${this.#name}: ${this.failure.why}`);
   }
 
   /** Ends the connection; the next call makes another. What was in flight breaks. */
@@ -232,7 +243,7 @@ export class Link {
   #connect(): void {
     const distrust = distrustOf(this.#options.address);
     if (distrust) {
-      this.#fail(distrust);
+      this.#fail({ why: distrust });
       this.#connectWhenDue();
       return;
     }
@@ -287,16 +298,16 @@ export class Link {
     }
     // One that never answered counts as a failed attempt: a server that accepts and hangs up is not
     // to be connected to in a loop.
-    if (!this.#hasReplied) this.#fail(why, isAbsent);
+    if (!this.#hasReplied) this.#fail({ why, isAbsent });
     for (const pending of broken) {
       pending.onBroken(`the connection to ${this.#name} broke before the reply came: ${why}`);
     }
     this.#pump();
   }
 
-  #fail(why: string, isAbsent = false): void {
-    this.#why = why;
-    this.#connectAfter = now() + this.#backoff.next(isAbsent);
+  #fail(failure: ConnectFailure): void {
+    this.failure = failure;
+    this.#connectAfter = now() + this.#backoff.next(failure.isAbsent);
     this.#refuse();
   }
 
@@ -314,7 +325,7 @@ export class Link {
     const finish = (error?: Error) => {
       this.#isStarting = false;
       this.#wasStarted = !error;
-      if (error) this.#fail(error.message);
+      if (error) this.#fail({ why: error.message, cannotStart: true });
       this.#pump();
     };
     start().then(() => finish(), finish);

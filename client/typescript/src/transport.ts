@@ -36,6 +36,7 @@ import {
 } from "./errors.js";
 import { type WatchEventsRequest, WatchEventsRequestSchema } from "./gen/tine/v1/store_pb.js";
 import { Link, type LinkOptions } from "./link.js";
+import { type ReadyOptions, untilReady } from "./ready.js";
 import { startTined } from "./start.js";
 import { Watch, type WatchHost } from "./watch.js";
 import { BYTES, varintSize, varintWrite } from "./wire.js";
@@ -65,6 +66,12 @@ export interface TransportOptions {
 export interface TineTransport extends Transport {
   /** The server's address. */
   readonly url: string;
+  /**
+   * Waits until the daemon answers, and starts it first if `start` was given. Rejects with the reason
+   * why it does not answer: when `timeoutMs` has passed, and at once when waiting cannot help (tined
+   * cannot be started, the token is wrong, the transport is closed). An aborted `signal` is CANCELED.
+   */
+  ready(options?: ReadyOptions): Promise<void>;
   /** Ends the connection. Calls in flight, watches, and later calls end CANCELED. */
   close(): void;
 }
@@ -83,20 +90,37 @@ class Channel implements TineTransport {
   readonly url: string;
   readonly #options: TransportOptions;
   readonly #address: Address;
+  readonly #link: Link;
   readonly #calls: Calls;
+  readonly #closed = new AbortController();
   readonly #watches = new Set<AbortController>();
-  #isClosed = false;
 
   constructor(place: { url: string; isInTmp: boolean }, options: TransportOptions) {
     this.url = place.url;
     this.#options = options;
     const address = addressOf(place.url);
     this.#address = address.framing === "ipc" ? { ...address, isInTmp: place.isInTmp } : address;
-    this.#calls = new Calls(new Link(this.#linkOptions()));
+    this.#link = new Link(this.#linkOptions());
+    this.#calls = new Calls(this.#link);
+  }
+
+  ready({ signal, timeoutMs = 0 }: ReadyOptions = {}): Promise<void> {
+    const request = {
+      method: `${SERVICE}Health`,
+      body: new Uint8Array(0),
+      operationId: "",
+      traceparent: "",
+      token: this.#options.token ?? "",
+      timeoutMs: timeoutMs > 0 ? timeoutMs : undefined,
+      signal,
+      isRepeatable: true,
+      retryMs: 0,
+    };
+    return untilReady(this.#link, this.#calls, request, this.#closed.signal);
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#closed.abort();
     this.#calls.close();
     for (const watch of this.#watches) watch.abort(clientClosed());
   }
@@ -209,7 +233,7 @@ class Channel implements TineTransport {
       throw errorOf(Code.Unimplemented, "UNIMPLEMENTED", message);
     }
     const request = await requestOf(method, input);
-    if (this.#isClosed) throw clientClosed();
+    if (this.#closed.signal.aborted) throw clientClosed();
     if (signal?.aborted) throw canceled(signal.reason);
     const stop = new AbortController();
     const { host, calls } = this.#watchCalls(stop.signal, header);

@@ -15,7 +15,7 @@
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { abortIgnore, abortListen } from "./abort.js";
+import { pause } from "./abort.js";
 import { Backoff, now } from "./backoff.js";
 import { canceled, undecodable } from "./errors.js";
 import { Feed } from "./feed.js";
@@ -337,7 +337,7 @@ export class Watch {
         const isBusy = code === Code.ResourceExhausted;
         const isAway = code === Code.DeadlineExceeded || code === Code.Unavailable;
         if (isFirst || !(isAway || isBusy) || this.#signal.aborted) throw error;
-        if (isBusy) await this.#pause(backoff.next());
+        if (isBusy) await pause(backoff.next(), this.#signal);
         else this.#host.disconnect();
       }
     }
@@ -361,19 +361,7 @@ export class Watch {
   async #pauseIfHurried(askedMs: number, begun: number): Promise<void> {
     if (now() - begun > askedMs / 2) return;
     this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, PAUSE_MS_MIN), PAUSE_MS_MAX);
-    await this.#pause(this.#pauseMs);
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise<void>((resolve) => {
-      const end = () => {
-        clearTimeout(timer);
-        abortIgnore(this.#signal, end);
-        resolve();
-      };
-      const timer = setTimeout(end, ms);
-      abortListen(this.#signal, end);
-    });
+    await pause(this.#pauseMs, this.#signal);
   }
 }
 

@@ -1,4 +1,4 @@
-// The waits between attempts to connect. The tests' clock moves only when the client waits.
+// The waits between attempts to connect.
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -7,26 +7,8 @@ import { type TestContext, test } from "node:test";
 import { Code, createClient } from "@connectrpc/connect";
 import { createTransport } from "@tine-store/client";
 import { StoreService } from "@tine-store/client/v1";
+import { clock } from "./clock.js";
 import { Daemon, failureOf, freePort, Peer, temporary } from "./daemon.js";
-
-const WAIT_MS_MAX = 2000; // what is longer is no pause between attempts
-
-/** Runs pauses at once, and tells each before it is over. */
-function clock(context: TestContext, onWait: (waits: number[]) => Promise<void> | void = () => {}) {
-  const waits: number[] = [];
-  const timeout = setTimeout;
-  let now = 1000;
-  context.mock.method(Math, "random", () => 0);
-  context.mock.method(performance, "now", () => now);
-  context.mock.method(globalThis, "setTimeout", (callback: () => void, ms: number) => {
-    if (ms > WAIT_MS_MAX) return timeout(callback, ms);
-    waits.push(ms);
-    now += ms;
-    void Promise.resolve(onWait(waits)).then(() => setImmediate(callback));
-    return undefined;
-  });
-  return waits;
-}
 
 function client(context: TestContext, url: string, retryMs: number) {
   const transport = createTransport(url, { retryMs });
