@@ -99,6 +99,5 @@ package: build ## Make tine's Debian package, in build/release
 clean: ## Remove everything that was built
 	@rm -rf build
 
-format: ## Lay out all C files with clang-format
-	@find bench client proto server tests -name '*.[ch]' -not -path '*/golden/*' \
-		-exec clang-format -i {} +
+format: ## Lay out all C files with clang-format 14
+	@scripts/list-c | xargs -0 "$$(command -v clang-format-14 || echo clang-format)" -i

@@ -19,7 +19,7 @@ typedef void GrpcOnMessage(void *context, const char *id, const void *bytes, siz
 
 typedef struct GrpcSession {
     const char *id, *slug, *preview; // preview: NULL if there is none
-    int64_t own_totals[4]; // input, output, cache read, cache write
+    int64_t own_totals[4];           // input, output, cache read, cache write
 } GrpcSession;
 
 typedef void GrpcOnSession(void *context, const GrpcSession *session);

@@ -3,8 +3,8 @@
 #include "store/message.h"
 
 #include "base/limits.h"
-#include "store/session_index.h"
 #include "store/record.h"
+#include "store/session_index.h"
 #include "wire/wire.h"
 
 // Fields of Part and Text by number.

@@ -1,4 +1,4 @@
-// A sample for tests/tidy/tidy: a test that sleeps, in a file that is too long.
+// A sample for tests/tidy/style: a test that sleeps, in a file that is too long.
 
 TEST(sleeping)
 {

@@ -1,4 +1,4 @@
-// A sample for tests/tidy/tidy: every rule that one file can break. "ä" is one column.
+// A sample for tests/tidy/style: every rule that one file can break. "ä" is one column.
 
 #include "base/error.h"
 #include "kv/kv.h"

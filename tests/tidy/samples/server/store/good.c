@@ -1,4 +1,4 @@
-// A sample for tests/tidy/tidy: a layer may know itself and those below it.
+// A sample for tests/tidy/style: a layer may know itself and those below it.
 
 #include "base/error.h"
 #include "kv/kv.h"
