@@ -5,6 +5,7 @@
 #include "model.h"
 
 void emit_names(const Model *model, FILE *out);
+void emit_fields(const Model *model, FILE *out);
 void emit_dispatch_header(const Model *model, FILE *out);
 void emit_dispatch_source(const Model *model, FILE *out);
 void emit_calls_header(const Model *model, FILE *out);

@@ -18,6 +18,7 @@ typedef struct Output {
 
 static const Output OUTPUTS[] = {
     {"names.h", emit_names},
+    {"fields.h", emit_fields},
     {"dispatch_table.h", emit_dispatch_header},
     {"dispatch_table.c", emit_dispatch_source},
     {"tine_calls.h", emit_calls_header},

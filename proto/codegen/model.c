@@ -21,6 +21,7 @@ static void enums_add(Model *model, Options *options, const Type *parent, size_t
 static Type *type_add(Model *model, Options *options, const Type *parent, const char *name);
 static bool types_check(const Model *model);
 static bool values_check(const Model *model);
+static bool fields_check(const Model *model);
 static bool rpcs_build(Model *model);
 static bool rpc_add(Model *model, const File *file, int service_index, int method_index);
 static const Type *message_find(const Model *model, const char *name);
@@ -46,6 +47,7 @@ bool model_open(Model *model, Options *options)
     model->files = files_read(options->descriptor_set_path);
     if (!model->files) return false;
     if (!types_build(model, options) || !types_check(model) || !values_check(model)) return false;
+    if (!fields_check(model)) return false;
     if (!rpcs_build(model) || !rpcs_check(model)) return false;
 
     comments_drop(model->files);
@@ -207,6 +209,40 @@ static bool values_check(const Model *model)
         }
     }
     free(values);
+    return is_good;
+}
+
+char *field_constant(const Type *type, size_t field_index)
+{
+    char *field = identifier_upper(type->message->field[field_index]->name);
+    char *name = text_format("FIELD_%s_%s", type->alias.upper, field);
+    free(field);
+    return name;
+}
+
+// The boundary between message and field is not seen in a constant's name.
+static bool fields_check(const Model *model)
+{
+    char **names = NULL;
+    size_t count = 0;
+    bool is_good = true;
+    for (size_t i = 0; i < model->type_count; i++) {
+        const MessageDescriptor *message = model->types[i].message;
+        for (size_t f = 0; message && f < message->n_field; f++) {
+            names = memory_resize(names, count + 1, sizeof *names);
+            names[count] = field_constant(&model->types[i], f);
+            for (size_t j = 0; is_good && j < count; j++) {
+                if (strcmp(names[j], names[count]) != 0) continue;
+                fprintf(stderr, "tine-codegen: %s.%s and another field would both be %s in C\n",
+                        model->types[i].proto_name, message->field[f]->name, names[j]);
+                is_good = false;
+            }
+            count++;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
     return is_good;
 }
 

@@ -71,5 +71,8 @@ typedef struct Model {
 bool model_open(Model *model, Options *options);
 void model_close(Model *model);
 
+// The C name of the number of a message's field: FIELD_MESSAGE_PARENT_ID. The caller frees it.
+char *field_constant(const Type *type, size_t field_index);
+
 // Whether the file belongs to the service's package.
 bool model_has_file(const Model *model, const File *file);

@@ -30,8 +30,8 @@ static int handlers_build(const char *options);
 TEST(the_output_is_the_golden_one)
 {
     static const char *const FILES[] = {
-        "names.h",      "dispatch_table.h", "dispatch_table.c", "tine_calls.h",
-        "tine_calls.c", "descriptor_set.h", "descriptor_set.c",
+        "names.h",      "fields.h",     "dispatch_table.h", "dispatch_table.c",
+        "tine_calls.h", "tine_calls.c", "descriptor_set.h", "descriptor_set.c",
     };
     golden_generate();
     for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
@@ -148,6 +148,17 @@ TEST(enum_values_with_the_same_plain_name_are_refused)
     CHECK_EQ(generate("--service test.S"), EXIT_BAD_INPUT);
     CHECK_STR(output,
               "tine-codegen: the enums test.State and test.M.Kind both have a value NONE\n");
+}
+
+TEST(fields_with_the_same_constant_are_refused)
+{
+    CHECK_EQ(descriptor_set_make("message Big { string part_id = 1; }\n"
+                                 "message BigPart { string id = 1; }\n"
+                                 "service S { rpc Get(Big) returns (Big); }\n"),
+             0);
+    CHECK_EQ(generate("--service test.S"), EXIT_BAD_INPUT);
+    CHECK_STR(output, "tine-codegen: test.BigPart.id and another field would both be "
+                      "FIELD_BIG_PART_ID in C\n");
 }
 
 TEST(renames_must_name_a_type_and_leave_names_apart)
