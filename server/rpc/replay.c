@@ -1,4 +1,4 @@
-// Replays. Which record a reply holds is told by the type of its first field.
+// Replays. The type of a reply's first field says which record the reply holds.
 
 #include "rpc/replay.h"
 
@@ -8,70 +8,81 @@
 #include "store/todo.h"
 #include "wire/wire.h"
 
-enum { RECORD_FIELD = 1, ID_FIELD = 1, SECOND_ID_FIELD = 2 };
+// The records that replies hold. Their IDs are their first fields.
+typedef struct ReplayRecord {
+    const ProtobufCMessageDescriptor *type;
+    uint32_t first_id, last_id; // field numbers
+} ReplayRecord;
 
-static const ProtobufCMessageDescriptor *record_of(const Method *method)
+static const ReplayRecord RECORDS[] = {
+    {&session__descriptor, FIELD_SESSION_ID, FIELD_SESSION_ID},
+    {&memory__descriptor, FIELD_MEMORY_ID, FIELD_MEMORY_SESSION_ID},
+    {&todos__descriptor, FIELD_TODOS_SESSION_ID, FIELD_TODOS_SESSION_ID},
+    {&message__descriptor, FIELD_MESSAGE_ID, FIELD_MESSAGE_SESSION_ID},
+};
+
+// Returns the field of a reply that holds a record, and which record; NULL if there is none.
+static const ProtobufCFieldDescriptor *record_field(const Method *method, ReplayRecord *out_record)
 {
-    const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field(method->response, RECORD_FIELD);
-    if (!field || field->type != PROTOBUF_C_TYPE_MESSAGE) return NULL;
-    const ProtobufCMessageDescriptor *record = field->descriptor;
-    bool is_record = record == &session__descriptor || record == &memory__descriptor ||
-                     record == &todos__descriptor || record == &message__descriptor;
-    return is_record ? record : NULL;
+    const ProtobufCMessageDescriptor *reply = method->response;
+    if (reply->n_fields == 0 || reply->fields[0].type != PROTOBUF_C_TYPE_MESSAGE) return NULL;
+    for (size_t i = 0; i < sizeof(RECORDS) / sizeof(RECORDS[0]); i++) {
+        if (reply->fields[0].descriptor != RECORDS[i].type) continue;
+        *out_record = RECORDS[i];
+        return &reply->fields[0];
+    }
+    return NULL;
 }
 
 Error replay_shrink(Rpc *rpc, Slice body, Slice *out)
 {
     *out = body;
-    const ProtobufCMessageDescriptor *record = record_of(rpc->method);
+    ReplayRecord record;
+    const ProtobufCFieldDescriptor *place = record_field(rpc->method, &record);
     WireField field;
-    if (!record || !wire_find(body, RECORD_FIELD, &field)) return ERROR_NONE;
+    if (!place || !wire_find(body, place->id, &field)) return ERROR_NONE;
 
-    // The ids are the first fields of a record, except that a todo list has one.
     Slice rest = field.bytes, ids = {field.bytes.bytes, 0};
     WireField id;
-    uint32_t last_number = record == &todos__descriptor ? ID_FIELD : SECOND_ID_FIELD;
-    while (wire_next(&rest, &id) && id.number <= last_number && id.type == WIRE_BYTES) {
+    while (wire_next(&rest, &id) && id.number <= record.last_id && id.type == WIRE_BYTES) {
         ids.size = (size_t)(rest.bytes - ids.bytes);
     }
     uint8_t *bytes =
         arena_alloc(&rpc->arena, ids.size + WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX);
     if (!bytes) return arena_error(&rpc->arena);
-    *out = slice(bytes, wire_put_bytes_field(bytes, RECORD_FIELD, ids));
+    *out = slice(bytes, wire_put_bytes_field(bytes, place->id, ids));
     return ERROR_NONE;
 }
 
-static Error expand_record(Rpc *rpc, const ProtobufCMessageDescriptor *record, Ulid first,
-                           Ulid second)
+static Error expand_record(Rpc *rpc, const ProtobufCFieldDescriptor *place, Ulid first, Ulid second)
 {
     Txn *txn = rpc->txn;
     Buffer *out = &rpc->reply;
-    if (record == &session__descriptor) {
-        return session_append_to(txn, first, /* is_brief= */ true, RECORD_FIELD, out);
+    const ProtobufCMessageDescriptor *type = place->descriptor;
+    if (type == &session__descriptor) {
+        return session_append_to(txn, first, /* is_brief= */ true, place->id, out);
     }
-    if (record == &memory__descriptor) {
-        return memory_append_to(txn, second, first, RECORD_FIELD, out);
-    }
-    if (record == &todos__descriptor) {
+    if (type == &memory__descriptor) return memory_append_to(txn, second, first, place->id, out);
+    if (type == &todos__descriptor) {
         SessionBrief brief;
         Error error = session_brief(txn, first, &brief);
-        return error ? error : todo_append_to(txn, first, RECORD_FIELD, out);
+        return error ? error : todo_append_to(txn, first, place->id, out);
     }
-    return message_append_to(txn, second, first, RECORD_FIELD, out);
+    return message_append_to(txn, second, first, place->id, out);
 }
 
 Error replay_expand(Rpc *rpc, Slice small)
 {
-    const ProtobufCMessageDescriptor *record = record_of(rpc->method);
+    ReplayRecord record;
+    const ProtobufCFieldDescriptor *place = record_field(rpc->method, &record);
     WireField field, id;
-    if (!record || !wire_find(small, RECORD_FIELD, &field)) {
+    if (!place || !wire_find(small, place->id, &field)) {
         return buffer_append(&rpc->reply, small);
     }
     Ulid first = ULID_ZERO, second = ULID_ZERO;
-    if (wire_find(field.bytes, ID_FIELD, &id)) (void)ulid_parse(id.bytes, &first);
-    if (wire_find(field.bytes, SECOND_ID_FIELD, &id)) (void)ulid_parse(id.bytes, &second);
-    Error error = expand_record(rpc, record, first, second);
+    if (wire_find(field.bytes, record.first_id, &id)) (void)ulid_parse(id.bytes, &first);
+    if (wire_find(field.bytes, record.last_id, &id)) (void)ulid_parse(id.bytes, &second);
+    Error error = expand_record(rpc, place, first, second);
     if (error_status(error) != STATUS_NOT_FOUND) return error;
     rpc->detail.text[0] = '\0';
     return buffer_append(&rpc->reply, small);

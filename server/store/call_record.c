@@ -10,11 +10,7 @@
 #include "store/totals.h"
 #include "wire/wire.h"
 
-enum {
-    CALL_KEY_BYTES = 2 * ULID_BYTES + 2,
-    CALL_FIELD_NUMBER_REQUEST_ID = 3,
-    CALL_FIELD_NUMBER_CREATED_AT = 8,
-};
+enum { CALL_KEY_BYTES = 2 * ULID_BYTES + 2 };
 
 static Error call_get(Txn *txn, Ulid session, Ulid id, CallRecord **out)
 {
@@ -206,8 +202,8 @@ Error call_record_newest(Txn *txn, Ulid session, CallRecord **out)
 static bool call_has_request_id(Slice first, const char *request_id)
 {
     WireField field;
-    while (wire_next(&first, &field) && field.number <= CALL_FIELD_NUMBER_REQUEST_ID) {
-        if (field.number != CALL_FIELD_NUMBER_REQUEST_ID) continue;
+    while (wire_next(&first, &field) && field.number <= FIELD_CALL_RECORD_REQUEST_ID) {
+        if (field.number != FIELD_CALL_RECORD_REQUEST_ID) continue;
         return slice_equal(field.bytes, slice_of(request_id));
     }
     return false;
@@ -288,8 +284,8 @@ static bool call_is_wanted(const CallQuery *query, Slice bytes)
 {
     WireField field;
     int64_t created_at = 0;
-    while (wire_next(&bytes, &field) && field.number <= CALL_FIELD_NUMBER_CREATED_AT) {
-        if (field.number == CALL_FIELD_NUMBER_CREATED_AT) created_at = (int64_t)field.value;
+    while (wire_next(&bytes, &field) && field.number <= FIELD_CALL_RECORD_CREATED_AT) {
+        if (field.number == FIELD_CALL_RECORD_CREATED_AT) created_at = (int64_t)field.value;
     }
     return (query->since == 0 || created_at >= query->since) &&
            (query->until == 0 || created_at < query->until);

@@ -11,15 +11,6 @@
 #include "store/totals.h"
 #include "wire/wire.h"
 
-// Fields of Call and Session by number.
-enum {
-    CALL_FIELD_NUMBER_REQUESTED = 4,
-    CALL_FIELD_NUMBER_RESOLVED = 5,
-    CALL_FIELD_NUMBER_USAGE = 7,
-    CALL_FIELD_NUMBER_CREATED_AT = 8,
-    SESSION_FIELD_NUMBER_ROOT_ID = 6,
-};
-
 enum {
     DAY_MS = 24 * 3600 * 1000,
     GROUP_SLOTS = 4 * 8192, // over twice SCANNED_RECORDS_MAX: never full
@@ -134,12 +125,12 @@ static Error read_places(CostScan *scan, Slice *out_root, Slice *out_project)
     WireField root, project;
     bool found = false;
     Error error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &bytes);
-    if (!error && !field_find(bytes, SESSION_FIELD_NUMBER_PROJECT_DIR, &project)) {
+    if (!error && !field_find(bytes, FIELD_SESSION_PROJECT_DIR, &project)) {
         error = record_get(txn, TABLE_SESSIONS, &key, &found, &bytes); // a path of kilobytes
     }
     if (error) return error;
-    if (!field_find(bytes, SESSION_FIELD_NUMBER_ROOT_ID, &root) ||
-        !field_find(bytes, SESSION_FIELD_NUMBER_PROJECT_DIR, &project)) {
+    if (!field_find(bytes, FIELD_SESSION_ROOT_ID, &root) ||
+        !field_find(bytes, FIELD_SESSION_PROJECT_DIR, &project)) {
         return error_say(txn->detail, ERROR_CORRUPT, "a session has no root or no project");
     }
     *out_root = root.bytes;
@@ -176,14 +167,14 @@ static Error call_read(Txn *txn, Slice bytes, CostCall *out)
     ModelRef *requested = NULL, *resolved = NULL;
     WireField field;
     Error error = ERROR_NONE;
-    while (!error && wire_next(&bytes, &field) && field.number <= CALL_FIELD_NUMBER_CREATED_AT) {
-        if (field.number == CALL_FIELD_NUMBER_REQUESTED) {
+    while (!error && wire_next(&bytes, &field) && field.number <= FIELD_CALL_RECORD_CREATED_AT) {
+        if (field.number == FIELD_CALL_RECORD_REQUESTED) {
             error = txn_decode(txn, &model_ref__descriptor, field.bytes, &requested);
-        } else if (field.number == CALL_FIELD_NUMBER_RESOLVED) {
+        } else if (field.number == FIELD_CALL_RECORD_RESOLVED) {
             error = txn_decode(txn, &model_ref__descriptor, field.bytes, &resolved);
-        } else if (field.number == CALL_FIELD_NUMBER_USAGE) {
+        } else if (field.number == FIELD_CALL_RECORD_USAGE) {
             error = txn_decode(txn, &usage__descriptor, field.bytes, &out->usage);
-        } else if (field.number == CALL_FIELD_NUMBER_CREATED_AT) {
+        } else if (field.number == FIELD_CALL_RECORD_CREATED_AT) {
             out->created_at = (int64_t)field.value;
         }
     }

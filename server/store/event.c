@@ -43,8 +43,8 @@ static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out
     // Its fields stand in order, and this one before any that is large: in the first chunk.
     *out_created_at = 0;
     WireField field;
-    while (wire_next(&row.value, &field) && field.number <= EVENT_FIELD_NUMBER_CREATED_AT) {
-        if (field.number == EVENT_FIELD_NUMBER_CREATED_AT) *out_created_at = (int64_t)field.value;
+    while (wire_next(&row.value, &field) && field.number <= FIELD_EVENT_CREATED_AT) {
+        if (field.number == FIELD_EVENT_CREATED_AT) *out_created_at = (int64_t)field.value;
     }
     return ERROR_NONE;
 }
@@ -166,9 +166,9 @@ Error event_broadcast(Txn *txn, Ulid session, Event *event)
 static bool event_is_of(Slice bytes, Ulid session)
 {
     WireField field;
-    while (wire_next(&bytes, &field) && field.number <= EVENT_FIELD_NUMBER_SESSION_ID) {
+    while (wire_next(&bytes, &field) && field.number <= FIELD_EVENT_SESSION_ID) {
         Ulid id;
-        if (field.number == EVENT_FIELD_NUMBER_SESSION_ID && ulid_parse(field.bytes, &id)) {
+        if (field.number == FIELD_EVENT_SESSION_ID && ulid_parse(field.bytes, &id)) {
             return ulid_equal(id, session);
         }
     }

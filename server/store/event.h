@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "fields.h"
 #include "names.h"
 #include "store/store.h"
 
@@ -30,14 +31,6 @@
 
 // Whether events of this type come from the server alone.
 bool event_type_is_reserved(const char *type);
-
-// Fields of Event by number.
-enum {
-    EVENT_FIELD_NUMBER_PREVIOUS_SESSION_SEQUENCE = 2,
-    EVENT_FIELD_NUMBER_SESSION_ID = 4,
-    EVENT_FIELD_NUMBER_TYPE = 5,
-    EVENT_FIELD_NUMBER_CREATED_AT = 10,
-};
 
 // Stores an event: the caller set type and what it is about, the rest is filled here. `head`, if
 // given, is the decoded head of `session`: its last_event_sequence moves, and the caller stores it.

@@ -8,7 +8,7 @@
 #include "store/session.h"
 #include "wire/wire.h"
 
-enum { MEMORY_KEY_BYTES = 2 * ULID_BYTES + 2, MEMORY_FIELD_NUMBER_DELETED_AT = 11 };
+enum { MEMORY_KEY_BYTES = 2 * ULID_BYTES + 2 };
 
 static Error memory_event(Txn *txn, Ulid session, Session *head, const char *type, char *id)
 {
@@ -103,7 +103,7 @@ Error memory_append_page(Txn *txn, Ulid session, Ulid after, uint32_t limit, siz
         WireField field_read;
         error = record_read_on(txn, cursor, &row, &bytes);
         if (error) return error;
-        bool is_active = !wire_find(bytes, MEMORY_FIELD_NUMBER_DELETED_AT, &field_read);
+        bool is_active = !wire_find(bytes, FIELD_MEMORY_DELETED_AT, &field_read);
         size_t size = is_active ? wire_bytes_field_size(field, bytes.size) : 0;
         if (count == limit || scanned == SCANNED_RECORDS_MAX ||
             (count > 0 && buffer_size(out) + size > page_bytes)) {

@@ -7,9 +7,6 @@
 #include "store/session_index.h"
 #include "wire/wire.h"
 
-// Fields of Part and Text by number.
-enum { PART_FIELD_NUMBER_TEXT = 10, TEXT_FIELD_NUMBER_TEXT = 1 };
-
 Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
 {
     if (first_chunk.size < MESSAGE_HEAD_BYTES) {
@@ -82,8 +79,8 @@ Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid
     error = message_first(txn, session, message, &head, &first);
     if (error) return error == ERROR_MESSAGE_NOT_FOUND ? ERROR_CORRUPT : error;
     WireField field;
-    while (wire_next(&first, &field) && field.number < MESSAGE_FIELD_NUMBER_BRIEF_END) {
-        if (field.number != MESSAGE_FIELD_NUMBER_EXTERNAL) continue;
+    while (wire_next(&first, &field) && field.number < MESSAGE_BRIEF_END) {
+        if (field.number != FIELD_MESSAGE_EXTERNAL) continue;
         External *stored;
         error = txn_decode(txn, &external__descriptor, field.bytes, &stored);
         if (error) return error;
@@ -132,9 +129,9 @@ Error message_call_patch(Txn *txn, Ulid session, const MessageHead *head, Slice 
     *out_size = 0;
     if (!head->has_call_id) return ERROR_NONE;
     WireField field;
-    while (wire_next(&first, &field) && field.number <= MESSAGE_FIELD_NUMBER_CALL_ID) {
+    while (wire_next(&first, &field) && field.number <= FIELD_MESSAGE_CALL_ID) {
         Ulid call;
-        if (field.number != MESSAGE_FIELD_NUMBER_CALL_ID) continue;
+        if (field.number != FIELD_MESSAGE_CALL_ID) continue;
         if (!ulid_parse(field.bytes, &call)) return ERROR_NONE;
         Key key = key_of_ids(session, call);
         Slice value;
@@ -214,17 +211,17 @@ Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHead *head, Sl
 Error message_receipt(Txn *txn, Slice first, Receipt *out)
 {
     WireField field;
-    while (wire_next(&first, &field) && field.number < MESSAGE_FIELD_NUMBER_BRIEF_END) {
+    while (wire_next(&first, &field) && field.number < MESSAGE_BRIEF_END) {
         char **text = NULL;
-        if (field.number == MESSAGE_FIELD_NUMBER_ID) text = &out->id;
-        if (field.number == MESSAGE_FIELD_NUMBER_SESSION_ID) text = &out->session_id;
-        if (field.number == MESSAGE_FIELD_NUMBER_PARENT_ID) text = &out->parent_id;
+        if (field.number == FIELD_MESSAGE_ID) text = &out->id;
+        if (field.number == FIELD_MESSAGE_SESSION_ID) text = &out->session_id;
+        if (field.number == FIELD_MESSAGE_PARENT_ID) text = &out->parent_id;
         if (text) {
             *text = arena_string(txn->arena, field.bytes);
             if (!*text) return arena_error(txn->arena);
         }
-        if (field.number == MESSAGE_FIELD_NUMBER_SEQUENCE) out->sequence = field.value;
-        if (field.number == MESSAGE_FIELD_NUMBER_CREATED_AT) {
+        if (field.number == FIELD_MESSAGE_SEQUENCE) out->sequence = field.value;
+        if (field.number == FIELD_MESSAGE_CREATED_AT) {
             out->created_at = (int64_t)field.value;
         }
     }
@@ -235,9 +232,9 @@ Slice message_first_text(Slice bytes)
 {
     WireField part, text, content;
     while (wire_next(&bytes, &part)) {
-        if (part.number != MESSAGE_FIELD_NUMBER_PARTS) continue;
-        if (!wire_find(part.bytes, PART_FIELD_NUMBER_TEXT, &text)) continue;
-        if (!wire_find(text.bytes, TEXT_FIELD_NUMBER_TEXT, &content)) continue;
+        if (part.number != FIELD_MESSAGE_PARTS) continue;
+        if (!wire_find(part.bytes, FIELD_PART_TEXT, &text)) continue;
+        if (!wire_find(text.bytes, FIELD_TEXT_TEXT, &content)) continue;
         if (content.bytes.size > 0) return content.bytes;
     }
     return (Slice){NULL, 0};

@@ -110,13 +110,13 @@ static Error put_entry(Txn *txn, const MessageAppend *append, const Receipt *rec
     const MessageDraft *draft = append->draft;
     uint8_t prefix[MESSAGE_PREFIX_BYTES_MAX];
     size_t size = MESSAGE_HEAD_BYTES;
-    size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_ID, receipt->id);
-    size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_SESSION_ID, receipt->session_id);
+    size += put_id_field(prefix + size, FIELD_MESSAGE_ID, receipt->id);
+    size += put_id_field(prefix + size, FIELD_MESSAGE_SESSION_ID, receipt->session_id);
     if (*receipt->parent_id) {
-        size += put_id_field(prefix + size, MESSAGE_FIELD_NUMBER_PARENT_ID, receipt->parent_id);
+        size += put_id_field(prefix + size, FIELD_MESSAGE_PARENT_ID, receipt->parent_id);
     }
-    size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_SEQUENCE, receipt->sequence);
-    size += wire_put_varint_field(prefix + size, MESSAGE_FIELD_NUMBER_CREATED_AT,
+    size += wire_put_varint_field(prefix + size, FIELD_MESSAGE_SEQUENCE, receipt->sequence);
+    size += wire_put_varint_field(prefix + size, FIELD_MESSAGE_CREATED_AT,
                                   (uint64_t)receipt->created_at);
 
     MessageHead head = {

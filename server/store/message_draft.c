@@ -5,8 +5,6 @@
 
 #include "wire/wire.h"
 
-enum { PART_FIELD_NUMBER_ID = 1 };
-
 static char PLACEHOLDER[] = "00000000000000000000000000";
 _Static_assert(sizeof(PLACEHOLDER) == ULID_TEXT_BYTES + 1, "an id's text");
 
@@ -31,7 +29,7 @@ static void find_call_id(MessageDraft *draft)
     bool is_awaited = draft->message->call_id == PLACEHOLDER;
     draft->has_call_id = is_awaited || ulid_parse(slice_of(draft->message->call_id), &id);
     while (is_awaited && !draft->call_id && wire_next(&rest, &field)) {
-        if (field.number != MESSAGE_FIELD_NUMBER_CALL_ID) continue;
+        if (field.number != FIELD_MESSAGE_CALL_ID) continue;
         draft->call_id = draft->bytes + (field.bytes.bytes - draft->bytes);
     }
 }
@@ -43,8 +41,8 @@ static void find_part_ids(MessageDraft *draft)
     WireField part, id;
     size_t index = 0;
     while (wire_next(&rest, &part)) {
-        if (part.number != MESSAGE_FIELD_NUMBER_PARTS) continue;
-        if (wire_find(part.bytes, PART_FIELD_NUMBER_ID, &id)) {
+        if (part.number != FIELD_MESSAGE_PARTS) continue;
+        if (wire_find(part.bytes, FIELD_PART_ID, &id)) {
             draft->part_ids[index++] = draft->bytes + (id.bytes.bytes - draft->bytes);
         }
     }

@@ -15,11 +15,10 @@
 #include "store/totals.h"
 #include "wire/wire.h"
 
-// Fields of Part and of Usage by number.
-enum { PART_FIELD_NUMBER_ID = 1, PART_FIELD_NUMBER_KIND_MIN = 10 };
-enum { USAGE_NUMBER_COUNT = 7, ERROR_FIELD_NUMBER_CODE = 1, ERROR_FIELD_NUMBER_MESSAGE = 2 };
-
-enum { SLOT_COUNT = UINT16_MAX };
+enum {
+    PART_KIND_FIRST = FIELD_PART_TEXT, // of the oneof `kind`, which ends the message
+    SLOT_COUNT = UINT16_MAX,
+};
 
 static char PLACEHOLDER[] = "00000000000000000000000000";
 
@@ -59,13 +58,13 @@ Error part_draft_make(Arena *arena, Part *part, PartDraft *out)
 
     // The arena's memory is ours to write; Slice only says that readers do not.
     uint8_t header[GAP];
-    size_t header_size = wire_put_tag(header, MESSAGE_FIELD_NUMBER_PARTS, WIRE_BYTES);
+    size_t header_size = wire_put_tag(header, FIELD_MESSAGE_PARTS, WIRE_BYTES);
     header_size += wire_put_varint(header + header_size, packed.size);
     out->bytes = (uint8_t *)(uintptr_t)packed.bytes - header_size;
     memcpy(out->bytes, header, header_size);
     out->size = header_size + packed.size;
     WireField id;
-    if (wire_find(packed, PART_FIELD_NUMBER_ID, &id)) {
+    if (wire_find(packed, FIELD_PART_ID, &id)) {
         out->id = out->bytes + (id.bytes.bytes - out->bytes);
         out->id_size = id.bytes.size;
     }
@@ -266,16 +265,16 @@ static void part_locate(Slice bytes, Slice id, PartPlace *out)
     WireField field, part_field;
     size_t index = 0;
     while (wire_next(&rest, &field)) {
-        if (field.number != MESSAGE_FIELD_NUMBER_PARTS) continue;
+        if (field.number != FIELD_MESSAGE_PARTS) continue;
         Slice fields = field.bytes;
-        bool is_it = wire_next(&fields, &part_field) && part_field.number == PART_FIELD_NUMBER_ID &&
+        bool is_it = wire_next(&fields, &part_field) && part_field.number == FIELD_PART_ID &&
                      slice_equal(part_field.bytes, id);
         if (is_it) {
             *out = (PartPlace){.is_found = true, .index = index};
             out->start = (size_t)(field.whole.bytes - bytes.bytes);
             out->end = out->start + field.whole.size;
             while (wire_next(&fields, &part_field)) {
-                if (part_field.number >= PART_FIELD_NUMBER_KIND_MIN) out->kind = part_field.number;
+                if (part_field.number >= PART_KIND_FIRST) out->kind = part_field.number;
             }
             return;
         }
@@ -379,28 +378,36 @@ Error message_append_part(Txn *txn, Ulid message, const PartDraft *draft, Receip
 // Every number, zeros too: what stood before must not show through.
 static size_t put_usage(uint8_t *out, const Usage *usage)
 {
-    const int64_t numbers[USAGE_NUMBER_COUNT] = {
-        usage->input_tokens,       usage->output_tokens, usage->cache_read_tokens,
-        usage->cache_write_tokens, usage->cost_nano_usd, usage->reasoning_tokens,
-        usage->total_tokens,
+    const struct {
+        uint32_t field;
+        int64_t value;
+    } numbers[] = {
+        {FIELD_USAGE_INPUT_TOKENS, usage->input_tokens},
+        {FIELD_USAGE_OUTPUT_TOKENS, usage->output_tokens},
+        {FIELD_USAGE_CACHE_READ_TOKENS, usage->cache_read_tokens},
+        {FIELD_USAGE_CACHE_WRITE_TOKENS, usage->cache_write_tokens},
+        {FIELD_USAGE_COST_NANO_USD, usage->cost_nano_usd},
+        {FIELD_USAGE_REASONING_TOKENS, usage->reasoning_tokens},
+        {FIELD_USAGE_TOTAL_TOKENS, usage->total_tokens},
     };
-    uint8_t content[USAGE_NUMBER_COUNT * (WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX)];
+    enum { COUNT = sizeof(numbers) / sizeof(numbers[0]) };
+    uint8_t content[COUNT * (WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX)];
     size_t size = 0;
-    for (uint32_t i = 0; i < USAGE_NUMBER_COUNT; i++) {
-        size += wire_put_varint_field(content + size, i + 1, (uint64_t)numbers[i]);
+    for (size_t i = 0; i < COUNT; i++) {
+        size += wire_put_varint_field(content + size, numbers[i].field, (uint64_t)numbers[i].value);
     }
-    return wire_put_bytes_field(out, MESSAGE_FIELD_NUMBER_USAGE, slice(content, size));
+    return wire_put_bytes_field(out, FIELD_MESSAGE_USAGE, slice(content, size));
 }
 
 static size_t put_error(uint8_t *out, const ErrorInfo *said)
 {
     Slice code = slice_of(said->code), message = slice_of(said->message);
-    size_t content_size = wire_bytes_field_size(ERROR_FIELD_NUMBER_CODE, code.size) +
-                          wire_bytes_field_size(ERROR_FIELD_NUMBER_MESSAGE, message.size);
-    size_t size = wire_put_tag(out, MESSAGE_FIELD_NUMBER_ERROR, WIRE_BYTES);
+    size_t content_size = wire_bytes_field_size(FIELD_ERROR_INFO_CODE, code.size) +
+                          wire_bytes_field_size(FIELD_ERROR_INFO_MESSAGE, message.size);
+    size_t size = wire_put_tag(out, FIELD_MESSAGE_ERROR, WIRE_BYTES);
     size += wire_put_varint(out + size, content_size);
-    size += wire_put_bytes_field(out + size, ERROR_FIELD_NUMBER_CODE, code);
-    return size + wire_put_bytes_field(out + size, ERROR_FIELD_NUMBER_MESSAGE, message);
+    size += wire_put_bytes_field(out + size, FIELD_ERROR_INFO_CODE, code);
+    return size + wire_put_bytes_field(out + size, FIELD_ERROR_INFO_MESSAGE, message);
 }
 
 // The fields that end a message, as they go behind its bytes.
@@ -410,16 +417,15 @@ static Error seal_fields(Txn *txn, const MessageSeal *seal, Slice *out)
     uint8_t *bytes = arena_alloc(txn->arena, SEAL_BYTES_MAX + error_bytes);
     if (!bytes) return arena_error(txn->arena);
     int64_t completed_at = seal->completed_at ? seal->completed_at : txn->now_ms;
-    size_t size = wire_put_varint_field(bytes, MESSAGE_FIELD_NUMBER_STATUS, seal->status);
-    size += wire_put_varint_field(bytes + size, MESSAGE_FIELD_NUMBER_COMPLETED_AT,
-                                  (uint64_t)completed_at);
+    size_t size = wire_put_varint_field(bytes, FIELD_MESSAGE_STATUS, seal->status);
+    size += wire_put_varint_field(bytes + size, FIELD_MESSAGE_COMPLETED_AT, (uint64_t)completed_at);
     if (seal->usage) size += put_usage(bytes + size, seal->usage);
     if (seal->duration_ms) {
-        size += wire_put_varint_field(bytes + size, MESSAGE_FIELD_NUMBER_DURATION_MS,
+        size += wire_put_varint_field(bytes + size, FIELD_MESSAGE_DURATION_MS,
                                       (uint64_t)seal->duration_ms);
     }
     if (*seal->finish_reason) {
-        size += wire_put_bytes_field(bytes + size, MESSAGE_FIELD_NUMBER_FINISH_REASON,
+        size += wire_put_bytes_field(bytes + size, FIELD_MESSAGE_FINISH_REASON,
                                      slice_of(seal->finish_reason));
     }
     if (seal->error) size += put_error(bytes + size, seal->error);
@@ -436,8 +442,8 @@ static Error seal_usage(Txn *txn, const OpenMessage *open, const MessageSeal *se
     Totals *own = open->session_head->own_totals;
     Slice rest = open->first;
     WireField field;
-    while (wire_next(&rest, &field) && field.number <= MESSAGE_FIELD_NUMBER_USAGE) {
-        if (field.number != MESSAGE_FIELD_NUMBER_USAGE) continue;
+    while (wire_next(&rest, &field) && field.number <= FIELD_MESSAGE_USAGE) {
+        if (field.number != FIELD_MESSAGE_USAGE) continue;
         Usage *usage;
         Error error = txn_decode(txn, &usage__descriptor, field.bytes, &usage);
         if (error) return error;

@@ -71,8 +71,8 @@ static Error subtract_usage(Txn *txn, const Removal *removal)
     WireField field;
     Slice last = {NULL, 0}; // what sealed it says all of it anew
     while (wire_next(&rest, &field)) {
-        if (field.number > MESSAGE_FIELD_NUMBER_USAGE && !removal->head.has_end) break;
-        if (field.number == MESSAGE_FIELD_NUMBER_USAGE) last = field.bytes;
+        if (field.number > FIELD_MESSAGE_USAGE && !removal->head.has_end) break;
+        if (field.number == FIELD_MESSAGE_USAGE) last = field.bytes;
     }
     if (!last.bytes) return ERROR_NONE;
     Usage *usage;
@@ -90,8 +90,7 @@ Error message_delete(Txn *txn, Ulid message, Receipt *out_receipt)
     if (error || removal.head.is_deleted) return error;
 
     uint8_t field[WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX];
-    size_t size =
-        wire_put_varint_field(field, MESSAGE_FIELD_NUMBER_DELETED_AT, (uint64_t)txn->now_ms);
+    size_t size = wire_put_varint_field(field, FIELD_MESSAGE_DELETED_AT, (uint64_t)txn->now_ms);
     removal.head.is_deleted = true;
     error = message_extend(txn, removal.session, message, &removal.head, slice(field, size));
     if (!error) {
@@ -107,8 +106,8 @@ Error message_delete(Txn *txn, Ulid message, Receipt *out_receipt)
 
 static bool field_stays(uint32_t number)
 {
-    return number < MESSAGE_FIELD_NUMBER_BRIEF_END && number != MESSAGE_FIELD_NUMBER_NAME &&
-           number != MESSAGE_FIELD_NUMBER_EXTERNAL;
+    return number < MESSAGE_BRIEF_END && number != FIELD_MESSAGE_NAME &&
+           number != FIELD_MESSAGE_EXTERNAL;
 }
 
 static Error append_bare_marker(Txn *txn, Slice bytes, uint8_t *out, size_t *size)
@@ -121,7 +120,7 @@ static Error append_bare_marker(Txn *txn, Slice bytes, uint8_t *out, size_t *siz
     Slice packed;
     error = txn_encode(txn->arena, &bare.base, 0, &packed);
     if (error) return error;
-    *size += wire_put_bytes_field(out + *size, MESSAGE_FIELD_NUMBER_MARKER, packed);
+    *size += wire_put_bytes_field(out + *size, FIELD_MESSAGE_MARKER, packed);
     return ERROR_NONE;
 }
 
@@ -134,10 +133,10 @@ static Error append_from_behind(Txn *txn, const Removal *removal, uint8_t *out, 
     Error error = message_bytes(txn, removal->session, removal->id, &head, &bytes);
     if (error) return error;
     WireField field;
-    if (wire_find(bytes, MESSAGE_FIELD_NUMBER_DELETED_AT, &field)) {
+    if (wire_find(bytes, FIELD_MESSAGE_DELETED_AT, &field)) {
         *size += wire_put_varint_field(out + *size, field.number, field.value);
     }
-    if (!wire_find(bytes, MESSAGE_FIELD_NUMBER_MARKER, &field)) return ERROR_NONE;
+    if (!wire_find(bytes, FIELD_MESSAGE_MARKER, &field)) return ERROR_NONE;
     return append_bare_marker(txn, field.bytes, out, size);
 }
 
@@ -151,7 +150,7 @@ static Error put_emptied(Txn *txn, Removal *removal)
     Error error = brief_bytes(txn, removal, &rest);
     if (error) return error;
     while (wire_next(&rest, &field)) {
-        if (field.number >= MESSAGE_FIELD_NUMBER_BRIEF_END && !removal->head.has_end) break;
+        if (field.number >= MESSAGE_BRIEF_END && !removal->head.has_end) break;
         if (!field_stays(field.number)) continue;
         memcpy(stream + size, field.whole.bytes, field.whole.size);
         size += field.whole.size;
@@ -171,8 +170,8 @@ static Error drop_external(Txn *txn, const Removal *removal)
 {
     WireField field;
     Slice rest = removal->first;
-    while (wire_next(&rest, &field) && field.number < MESSAGE_FIELD_NUMBER_BRIEF_END) {
-        if (field.number != MESSAGE_FIELD_NUMBER_EXTERNAL) continue;
+    while (wire_next(&rest, &field) && field.number < MESSAGE_BRIEF_END) {
+        if (field.number != FIELD_MESSAGE_EXTERNAL) continue;
         External *external;
         Error error = txn_decode(txn, &external__descriptor, field.bytes, &external);
         if (error) return error;

@@ -7,9 +7,6 @@
 #include "store/record.h"
 #include "wire/wire.h"
 
-// Fields of Original by number.
-enum { ORIGINAL_FIELD_NUMBER_MESSAGE_ID = 1, ORIGINAL_FIELD_NUMBER_CONTENT = 2 };
-
 Error original_put(Txn *txn, Ulid message, Slice content, Receipt *out_receipt)
 {
     Ulid session;
@@ -38,8 +35,8 @@ Error original_put_new(Txn *txn, Ulid session, Ulid message, Slice content)
 // Of an Original around so many bytes.
 static size_t record_size(size_t content_size)
 {
-    return wire_bytes_field_size(ORIGINAL_FIELD_NUMBER_MESSAGE_ID, ULID_TEXT_BYTES) +
-           wire_bytes_field_size(ORIGINAL_FIELD_NUMBER_CONTENT, content_size);
+    return wire_bytes_field_size(FIELD_ORIGINAL_MESSAGE_ID, ULID_TEXT_BYTES) +
+           wire_bytes_field_size(FIELD_ORIGINAL_CONTENT, content_size);
 }
 
 static Error append_original(Buffer *out, uint32_t field, Ulid message, Slice content)
@@ -48,10 +45,9 @@ static Error append_original(Buffer *out, uint32_t field, Ulid message, Slice co
     ulid_format(message, id);
     Error error = wire_append_header(out, field, record_size(content.size));
     if (!error) {
-        error =
-            wire_append_bytes(out, ORIGINAL_FIELD_NUMBER_MESSAGE_ID, slice(id, ULID_TEXT_BYTES));
+        error = wire_append_bytes(out, FIELD_ORIGINAL_MESSAGE_ID, slice(id, ULID_TEXT_BYTES));
     }
-    if (!error) error = wire_append_bytes(out, ORIGINAL_FIELD_NUMBER_CONTENT, content);
+    if (!error) error = wire_append_bytes(out, FIELD_ORIGINAL_CONTENT, content);
     return error;
 }
 

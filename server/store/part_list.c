@@ -7,14 +7,10 @@
 #include "store/message_scan.h"
 #include "wire/wire.h"
 
-// Fields of FoundPart by number.
 enum {
-    FOUND_PART_FIELD_NUMBER_MESSAGE_ID = 1,
-    FOUND_PART_FIELD_NUMBER_INDEX = 2,
-    FOUND_PART_FIELD_NUMBER_PART = 3,
     FOUND_PART_HEAD_BYTES_MAX = 2 + ULID_TEXT_BYTES + WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX,
+    KIND_COUNT = 4,
 };
-enum { KIND_COUNT = 4, ROW_FIELD = 1 };
 
 // The kinds as they are stored.
 static const struct {
@@ -151,7 +147,9 @@ static Error message_begin(PartList *list, Ulid message)
     list->bytes_read += row->head.bytes;
     if (row->first.size >= row->head.bytes) return ERROR_NONE;
     error = buffer_reset(&list->buffer, 0);
-    if (!error) error = message_scan_append_to(&list->scan, ROW_FIELD, &list->buffer);
+    if (!error)
+        error = message_scan_append_to(&list->scan, FIELD_LIST_MESSAGES_RESPONSE_MESSAGES,
+                                       &list->buffer);
     if (error) return error;
     Slice whole = buffer_slice(&list->buffer);
     WireField field;
@@ -168,7 +166,7 @@ static Error part_bytes(PartList *list, Ulid message, size_t index, Slice *out)
     }
     WireField field;
     while (wire_next(&list->rest, &field)) {
-        if (field.number != MESSAGE_FIELD_NUMBER_PARTS) continue;
+        if (field.number != FIELD_MESSAGE_PARTS) continue;
         if (list->next_index++ < index) continue;
         *out = field.bytes;
         return ERROR_NONE;
@@ -181,8 +179,8 @@ static size_t found_head(Ulid message, size_t index, uint8_t out[FOUND_PART_HEAD
     char id[ULID_TEXT_BYTES + 1];
     ulid_format(message, id);
     size_t size =
-        wire_put_bytes_field(out, FOUND_PART_FIELD_NUMBER_MESSAGE_ID, slice(id, ULID_TEXT_BYTES));
-    return size + wire_put_varint_field(out + size, FOUND_PART_FIELD_NUMBER_INDEX, index);
+        wire_put_bytes_field(out, FIELD_FOUND_PART_MESSAGE_ID, slice(id, ULID_TEXT_BYTES));
+    return size + wire_put_varint_field(out + size, FIELD_FOUND_PART_INDEX, index);
 }
 
 // Appends a part if the page has room for it; the first one always fits.
@@ -194,13 +192,13 @@ static Error append_found(PartList *list, const PartPosition *place, bool is_fir
     if (error) return error;
     uint8_t head[FOUND_PART_HEAD_BYTES_MAX];
     size_t head_size = found_head(place->message, place->index, head);
-    size_t size = head_size + wire_bytes_field_size(FOUND_PART_FIELD_NUMBER_PART, part.size);
+    size_t size = head_size + wire_bytes_field_size(FIELD_FOUND_PART_PART, part.size);
     *out_fits = is_first ||
                 buffer_size(out) + wire_bytes_field_size(field, size) <= list->query->page_bytes;
     if (!*out_fits) return ERROR_NONE;
     error = wire_append_header(out, field, size);
     if (!error) error = buffer_append(out, slice(head, head_size));
-    return error ? error : wire_append_bytes(out, FOUND_PART_FIELD_NUMBER_PART, part);
+    return error ? error : wire_append_bytes(out, FIELD_FOUND_PART_PART, part);
 }
 
 static Error append_all(PartList *list, PartPosition *position, bool *out_more, uint32_t field,

@@ -9,8 +9,6 @@
 #include "text/utf8.h"
 #include "wire/wire.h"
 
-enum { ROW_FIELD = 1 }; // behind which a scan appends an entry
-
 static Error cut_copy(Txn *txn, Slice text, size_t bytes_max, char **out)
 {
     char *copy = arena_string(txn->arena, utf8_cut(text, bytes_max));
@@ -46,7 +44,8 @@ static Error row_text(MessageScan *scan, Buffer *buffer, Slice *out)
     Slice bytes = scan->row.first;
     if (bytes.size < scan->row.head.bytes) {
         Error error = buffer_reset(buffer, 0);
-        if (!error) error = message_scan_append_to(scan, ROW_FIELD, buffer);
+        if (!error)
+            error = message_scan_append_to(scan, FIELD_LIST_MESSAGES_RESPONSE_MESSAGES, buffer);
         if (error) return error;
         Slice rest = buffer_slice(buffer);
         WireField field;

@@ -33,12 +33,11 @@ Error session_brief(Txn *txn, Ulid id, SessionBrief *out)
 
     *out = (SessionBrief){.kind = SESSION_KIND_UNSPECIFIED};
     WireField field;
-    while (wire_next(&rest, &field) && field.number <= SESSION_FIELD_NUMBER_PARENT_ID) {
-        if (field.number == SESSION_FIELD_NUMBER_KIND) out->kind = (SessionKind)field.value;
-        if (field.number == SESSION_FIELD_NUMBER_DELETED_AT) out->is_deleted = field.value != 0;
-        if (field.number == SESSION_FIELD_NUMBER_ARCHIVED_AT) out->is_archived = field.value != 0;
-        if (field.number == SESSION_FIELD_NUMBER_PARENT_ID &&
-            !ulid_parse(field.bytes, &out->parent)) {
+    while (wire_next(&rest, &field) && field.number <= FIELD_SESSION_PARENT_ID) {
+        if (field.number == FIELD_SESSION_KIND) out->kind = (SessionKind)field.value;
+        if (field.number == FIELD_SESSION_DELETED_AT) out->is_deleted = field.value != 0;
+        if (field.number == FIELD_SESSION_ARCHIVED_AT) out->is_archived = field.value != 0;
+        if (field.number == FIELD_SESSION_PARENT_ID && !ulid_parse(field.bytes, &out->parent)) {
             return error_say(txn->detail, ERROR_CORRUPT, "a session's parent_id is not an id");
         }
     }
@@ -115,7 +114,7 @@ static Slice settings_brief(Slice settings)
     WireField field;
     while (rest.size > 0) {
         const uint8_t *before = rest.bytes;
-        if (!wire_next(&rest, &field) || field.number >= SESSION_FIELD_NUMBER_BRIEF_END) {
+        if (!wire_next(&rest, &field) || field.number >= SESSION_BRIEF_END) {
             return (Slice){settings.bytes, (size_t)(before - settings.bytes)};
         }
     }
@@ -127,9 +126,9 @@ static bool head_status_is_over(Slice head, int64_t now_ms)
 {
     int64_t status = 0, status_until = 0;
     WireField field;
-    while (wire_next(&head, &field) && field.number <= SESSION_FIELD_NUMBER_STATUS_UNTIL) {
-        if (field.number == SESSION_FIELD_NUMBER_STATUS) status = (int64_t)field.value;
-        if (field.number == SESSION_FIELD_NUMBER_STATUS_UNTIL) status_until = (int64_t)field.value;
+    while (wire_next(&head, &field) && field.number <= FIELD_SESSION_STATUS_UNTIL) {
+        if (field.number == FIELD_SESSION_STATUS) status = (int64_t)field.value;
+        if (field.number == FIELD_SESSION_STATUS_UNTIL) status_until = (int64_t)field.value;
     }
     return status != (int64_t)session_status_now((SessionStatus)status, status_until, now_ms);
 }
@@ -143,9 +142,8 @@ Error session_rows_append_to(const Txn *txn, Slice settings, Slice head, bool is
     uint8_t patch[2 * (WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX)];
     size_t patch_size = 0;
     if (head_status_is_over(head, txn->now_ms)) {
-        patch_size = wire_put_varint_field(patch, SESSION_FIELD_NUMBER_STATUS, SESSION_STATUS_IDLE);
-        patch_size +=
-            wire_put_varint_field(patch + patch_size, SESSION_FIELD_NUMBER_STATUS_UNTIL, 0);
+        patch_size = wire_put_varint_field(patch, FIELD_SESSION_STATUS, SESSION_STATUS_IDLE);
+        patch_size += wire_put_varint_field(patch + patch_size, FIELD_SESSION_STATUS_UNTIL, 0);
     }
     Error error = wire_append_header(out, field, settings.size + head.size + patch_size);
     if (!error) error = buffer_append(out, settings);

@@ -6,25 +6,12 @@
 
 #pragma once
 
+#include "fields.h"
 #include "names.h"
 #include "store/store.h"
 
-// Fields of Session by number, for reading stored bytes.
-enum {
-    SESSION_FIELD_NUMBER_KIND = 2,
-    SESSION_FIELD_NUMBER_DELETED_AT = 3,
-    SESSION_FIELD_NUMBER_ARCHIVED_AT = 4,
-    SESSION_FIELD_NUMBER_PARENT_ID = 5,
-    SESSION_FIELD_NUMBER_SLUG = 8,
-    SESSION_FIELD_NUMBER_TITLE = 9,
-    SESSION_FIELD_NUMBER_PROJECT_DIR = 10,
-    SESSION_FIELD_NUMBER_BRIEF_END = 30, // from here on: left out of listings and write replies
-    SESSION_FIELD_NUMBER_STATUS = 41,
-    SESSION_FIELD_NUMBER_STATUS_UNTIL = 42,
-    SESSION_FIELD_NUMBER_HEAD_ID = 43,
-    SESSION_FIELD_NUMBER_LAST_ACTIVE_AT = 47,
-    SESSION_FIELD_NUMBER_FIRST_PREVIEW = 53,
-};
+// Listings and the replies of writes leave out the fields from this one to the end of the settings.
+enum { SESSION_BRIEF_END = FIELD_SESSION_SYSTEM_PROMPT };
 
 typedef struct SessionBrief {
     SessionKind kind;

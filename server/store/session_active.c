@@ -15,7 +15,7 @@ static Error last_active_of(Txn *txn, Ulid id, int64_t *out)
     Error error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &rest);
     if (error) return error;
     WireField field;
-    if (found && wire_find(rest, SESSION_FIELD_NUMBER_LAST_ACTIVE_AT, &field)) {
+    if (found && wire_find(rest, FIELD_SESSION_LAST_ACTIVE_AT, &field)) {
         *out = (int64_t)field.value;
         return ERROR_NONE;
     }

@@ -10,17 +10,6 @@
 #include "text/utf8.h"
 #include "wire/wire.h"
 
-// Fields of Session that only listings read.
-enum {
-    FIELD_ACCOUNT_ID = 15,
-    FIELD_PROJECT_ID = 16,
-    FIELD_WORKSPACE_ID = 17,
-    FIELD_ROLE_NAME = 18,
-    FIELD_EXTERNAL = 21,
-    EXTERNAL_FIELD_SOURCE = 1,
-    EXTERNAL_FIELD_ID = 2,
-};
-
 SessionQuery session_query_all(void)
 {
     return (SessionQuery){
@@ -151,21 +140,21 @@ typedef struct View {
 static void view_field(View *view, const WireField *field)
 {
     switch (field->number) {
-    case SESSION_FIELD_NUMBER_KIND: view->kind = (int64_t)field->value; break;
-    case SESSION_FIELD_NUMBER_DELETED_AT: view->deleted_at = (int64_t)field->value; break;
-    case SESSION_FIELD_NUMBER_ARCHIVED_AT: view->archived_at = (int64_t)field->value; break;
-    case SESSION_FIELD_NUMBER_PARENT_ID: view->parent = field->bytes; break;
-    case SESSION_FIELD_NUMBER_SLUG: view->slug = field->bytes; break;
-    case SESSION_FIELD_NUMBER_TITLE: view->title = field->bytes; break;
-    case SESSION_FIELD_NUMBER_PROJECT_DIR: view->project_dir = field->bytes; break;
-    case FIELD_ACCOUNT_ID: view->account = field->bytes; break;
-    case FIELD_PROJECT_ID: view->project = field->bytes; break;
-    case FIELD_WORKSPACE_ID: view->workspace = field->bytes; break;
-    case FIELD_ROLE_NAME: view->role_name = field->bytes; break;
-    case SESSION_FIELD_NUMBER_STATUS: view->status = (int64_t)field->value; break;
-    case SESSION_FIELD_NUMBER_STATUS_UNTIL: view->status_until = (int64_t)field->value; break;
-    case SESSION_FIELD_NUMBER_LAST_ACTIVE_AT: view->last_active_at = (int64_t)field->value; break;
-    case SESSION_FIELD_NUMBER_FIRST_PREVIEW: view->first_preview = field->bytes; break;
+    case FIELD_SESSION_KIND: view->kind = (int64_t)field->value; break;
+    case FIELD_SESSION_DELETED_AT: view->deleted_at = (int64_t)field->value; break;
+    case FIELD_SESSION_ARCHIVED_AT: view->archived_at = (int64_t)field->value; break;
+    case FIELD_SESSION_PARENT_ID: view->parent = field->bytes; break;
+    case FIELD_SESSION_SLUG: view->slug = field->bytes; break;
+    case FIELD_SESSION_TITLE: view->title = field->bytes; break;
+    case FIELD_SESSION_PROJECT_DIR: view->project_dir = field->bytes; break;
+    case FIELD_SESSION_ACCOUNT_ID: view->account = field->bytes; break;
+    case FIELD_SESSION_PROJECT_ID: view->project = field->bytes; break;
+    case FIELD_SESSION_WORKSPACE_ID: view->workspace = field->bytes; break;
+    case FIELD_SESSION_ROLE_NAME: view->role_name = field->bytes; break;
+    case FIELD_SESSION_STATUS: view->status = (int64_t)field->value; break;
+    case FIELD_SESSION_STATUS_UNTIL: view->status_until = (int64_t)field->value; break;
+    case FIELD_SESSION_LAST_ACTIVE_AT: view->last_active_at = (int64_t)field->value; break;
+    case FIELD_SESSION_FIRST_MESSAGE_PREVIEW: view->first_preview = field->bytes; break;
     default: break;
     }
 }
@@ -173,8 +162,8 @@ static void view_field(View *view, const WireField *field)
 static void view_external(View *view, Slice external)
 {
     WireField field;
-    if (wire_find(external, EXTERNAL_FIELD_SOURCE, &field)) view->external_source = field.bytes;
-    if (wire_find(external, EXTERNAL_FIELD_ID, &field)) view->external_id = field.bytes;
+    if (wire_find(external, FIELD_EXTERNAL_SOURCE, &field)) view->external_source = field.bytes;
+    if (wire_find(external, FIELD_EXTERNAL_ID, &field)) view->external_id = field.bytes;
 }
 
 // Fills the view from the settings read so far. Tells whether that was all a listing needs.
@@ -185,20 +174,15 @@ static bool view_settings(View *view, Slice settings)
     while (rest.size > 0) {
         Slice before = rest;
         bool is_read = wire_next(&rest, &field);
-        if (is_read && field.number < SESSION_FIELD_NUMBER_BRIEF_END) {
+        if (is_read && field.number < SESSION_BRIEF_END) {
             view_field(view, &field);
-            if (field.number == FIELD_EXTERNAL) view_external(view, field.bytes);
+            if (field.number == FIELD_SESSION_EXTERNAL) view_external(view, field.bytes);
             continue;
         }
         // Either the fields that listings leave out begin here, or the rest is in the next chunk.
-        uint64_t tag = 0;
-        for (size_t i = 0; i < before.size && i < WIRE_TAG_BYTES_MAX; i++) {
-            tag |= (uint64_t)(before.bytes[i] & 0x7F) << (7 * i);
-            if (before.bytes[i] < 0x80) break;
-        }
         settings.size = (size_t)(before.bytes - settings.bytes);
         view->settings = settings;
-        return tag >> 3 >= SESSION_FIELD_NUMBER_BRIEF_END;
+        return wire_next_number(before) >= SESSION_BRIEF_END;
     }
     view->settings = settings;
     return true;

@@ -96,6 +96,12 @@ static bool take_content(Slice *rest, WireField *field)
     return true;
 }
 
+uint32_t wire_next_number(Slice rest)
+{
+    uint32_t number, type;
+    return take_tag(&rest, &number, &type) ? number : 0;
+}
+
 bool wire_find(Slice message, uint32_t number, WireField *out_field)
 {
     WireField found;

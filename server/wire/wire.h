@@ -28,6 +28,10 @@ typedef struct WireField {
 // is empty) and on malformed bytes (then it is not). Groups are malformed.
 bool wire_next(Slice *rest, WireField *out_field);
 
+// Returns the number of the field at the front of `rest`, whose content need not be there; 0 if
+// the tag is cut off or malformed.
+uint32_t wire_next_number(Slice rest);
+
 // The last field with this number (the last one wins, as in protobuf). False if there is none or
 // the bytes are malformed.
 bool wire_find(Slice message, uint32_t number, WireField *out_field);

@@ -30,6 +30,15 @@ static uint64_t value_of(const void *bytes, size_t size)
     return field.value;
 }
 
+TEST(the_number_of_a_field_is_known_before_its_content_is_there)
+{
+    CHECK_EQ(wire_next_number(slice("\xf2\x01\x05", 3)), 30);
+    CHECK_EQ(wire_next_number(slice("\xf2\x01", 2)), 30);
+    CHECK_EQ(wire_next_number(slice("\xf2", 1)), 0);
+    CHECK_EQ(wire_next_number(slice_of("")), 0);
+    CHECK_EQ(wire_next_number(slice("\x02", 1)), 0); // there is no field 0
+}
+
 TEST(wire_next_at_the_end_is_false_with_nothing_left)
 {
     Slice rest = slice_of("");

@@ -8,13 +8,6 @@
 #include "store/todo.h"
 #include "wire/wire.h"
 
-enum {
-    CONTEXT_FIELD_MARKER = 3,
-    CONTEXT_FIELD_SETTINGS = 5,
-    CONTEXT_FIELD_MEMORIES = 6,
-    CONTEXT_FIELD_TODOS = 7,
-};
-
 static const char SETTING_MODEL[] = "model";
 
 typedef struct Settings {
@@ -43,7 +36,7 @@ static bool settings_know(const Settings *settings, Slice subtype)
 
 static Error decode_model(Rpc *rpc, Slice first, ModelRef **out)
 {
-    Slice bytes = field_of(first, MESSAGE_FIELD_NUMBER_MODEL);
+    Slice bytes = field_of(first, FIELD_MESSAGE_MODEL);
     if (bytes.size == 0) return ERROR_NONE;
     return txn_decode(rpc->txn, &model_ref__descriptor, bytes, out);
 }
@@ -61,7 +54,7 @@ static Error note_setting(Rpc *rpc, const MarkerPlace *place, Settings *settings
     Slice first;
     Error error = message_first(rpc->txn, place->session, place->message, &head, &first);
     if (error) return error;
-    Slice subtype = field_of(first, MESSAGE_FIELD_NUMBER_SUBTYPE);
+    Slice subtype = field_of(first, FIELD_MESSAGE_SUBTYPE);
     if (settings_know(settings, subtype)) return ERROR_NONE;
     if (slice_equal(subtype, slice_of(SETTING_MODEL))) {
         error = decode_model(rpc, first, &settings->model);
@@ -71,8 +64,8 @@ static Error note_setting(Rpc *rpc, const MarkerPlace *place, Settings *settings
     error = arena_copy(&rpc->arena, subtype, &settings->subtypes[settings->count++]);
     if (error) return error;
     size_t before = buffer_size(&rpc->reply);
-    error = message_append_to(rpc->txn, place->session, place->message, CONTEXT_FIELD_SETTINGS,
-                              &rpc->reply);
+    error = message_append_to(rpc->txn, place->session, place->message,
+                              FIELD_BUILD_CONTEXT_RESPONSE_SETTINGS, &rpc->reply);
     take_back_excess(rpc, before);
     return error;
 }
@@ -128,7 +121,9 @@ static Error first_page(Rpc *rpc, const HistoryPage *page, bool wants_newest_mod
     Error error = session_head(rpc->txn, page->session, &head);
     if (!error) error = session_settings(rpc->txn, page->session, &settings_record);
     size_t before = buffer_size(&rpc->reply);
-    if (!error) error = todo_append_to(rpc->txn, page->session, CONTEXT_FIELD_TODOS, &rpc->reply);
+    if (!error)
+        error = todo_append_to(rpc->txn, page->session, FIELD_BUILD_CONTEXT_RESPONSE_TODOS,
+                               &rpc->reply);
     take_back_excess(rpc, before);
     if (!error) error = append_settings(rpc, &page->segments, &settings);
     ModelRef *model = settings.model;
@@ -141,7 +136,7 @@ static Error first_page(Rpc *rpc, const HistoryPage *page, bool wants_newest_mod
     Ulid last;
     before = buffer_size(&rpc->reply);
     error = memory_append_page(rpc->txn, page->session, ULID_ZERO, UINT32_MAX, CONTEXT_BYTES_MAX,
-                               CONTEXT_FIELD_MEMORIES, &rpc->reply, &last);
+                               FIELD_BUILD_CONTEXT_RESPONSE_MEMORIES, &rpc->reply, &last);
     take_back_excess(rpc, before);
     return error;
 }
@@ -166,7 +161,7 @@ Error handle_build_context(Rpc *rpc, const BuildContextRequest *request,
     };
     HistoryPage page;
     Error error = history_begin(rpc, &history, &page);
-    if (!error) error = history_window(rpc, &page, CONTEXT_FIELD_MARKER);
+    if (!error) error = history_window(rpc, &page, FIELD_BUILD_CONTEXT_RESPONSE_MARKER);
     if (!error && !page.is_later_page) {
         error = first_page(rpc, &page, request->newest_model, response);
     }

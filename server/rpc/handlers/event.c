@@ -134,8 +134,8 @@ Error handle_list_events(Rpc *rpc, const ListEventsRequest *request, ListEventsR
     query.limit = page.limit;
     query.page_bytes = page.bytes;
     bool more;
-    error = event_list(rpc->txn, &query, REPLY_RECORD, &rpc->reply, &response->next_after_sequence,
-                       &more);
+    error = event_list(rpc->txn, &query, reply_record_field(rpc), &rpc->reply,
+                       &response->next_after_sequence, &more);
     if (error) return error;
     if (!more) response->next_after_sequence = state.last_event_sequence;
     response->more = more;

@@ -17,7 +17,8 @@ Ulid session_of(const Rpc *rpc)
 
 Error reply_session(Rpc *rpc, Ulid session)
 {
-    return session_append_to(rpc->txn, session, /* is_brief= */ true, REPLY_RECORD, &rpc->reply);
+    return session_append_to(rpc->txn, session, /* is_brief= */ true, reply_record_field(rpc),
+                             &rpc->reply);
 }
 
 Error read_session(Rpc *rpc, const char *session_id, Ulid *out)

@@ -12,8 +12,12 @@
 #include "rpc/rpc.h"
 #include "store/session.h"
 
-// The first field of a reply holds its records or its record: handlers append it to call->reply.
-enum { REPLY_RECORD = 1 };
+// The number of a reply's first field, which holds its record or its page of records: handlers
+// append these to rpc->reply.
+static inline uint32_t reply_record_field(const Rpc *rpc)
+{
+    return rpc->method->response->fields[0].id;
+}
 
 // Shorthands for requests that name one session and nothing else to check.
 typedef struct SessionCall {

@@ -6,8 +6,6 @@
 #include "rpc/handlers/history.h"
 #include "store/marker.h"
 
-enum { SINCE_MARKER_FIELD_MARKER = 3 };
-
 // The history through an entry never changes: whatever is written later has a newer id.
 static Error history_segments(Rpc *rpc, Ulid session, const char *through_message_id, Ulid pin,
                               SegmentList *out)
@@ -60,8 +58,8 @@ Error history_begin(Rpc *rpc, const HistoryRequest *request, HistoryPage *page)
 Error history_finish(Rpc *rpc, HistoryPage *page, char **out_cursor)
 {
     bool has_more;
-    Error error = history_append_page(rpc->txn, &page->query, REPLY_RECORD, &rpc->reply, &has_more,
-                                      &page->cursor.position);
+    Error error = history_append_page(rpc->txn, &page->query, reply_record_field(rpc), &rpc->reply,
+                                      &has_more, &page->cursor.position);
     if (error || !has_more) return error;
     if (!page->is_later_page) {
         StoreState state;
@@ -140,7 +138,8 @@ Error handle_messages_since_latest_marker(Rpc *rpc, const MessagesSinceLatestMar
     };
     HistoryPage page;
     Error error = history_begin(rpc, &history, &page);
-    if (!error) error = history_window(rpc, &page, SINCE_MARKER_FIELD_MARKER);
+    if (!error)
+        error = history_window(rpc, &page, FIELD_MESSAGES_SINCE_LATEST_MARKER_RESPONSE_MARKER);
     return error ? error : history_finish(rpc, &page, &response->next_cursor);
 }
 
@@ -160,7 +159,8 @@ Error handle_latest_marker(Rpc *rpc, const LatestMarkerRequest *request,
         error = marker_newest(rpc->txn, &segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
     }
     if (error || !marker.is_found) return error;
-    return message_append_to(rpc->txn, marker.session, marker.message, REPLY_RECORD, &rpc->reply);
+    return message_append_to(rpc->txn, marker.session, marker.message, reply_record_field(rpc),
+                             &rpc->reply);
 }
 
 // ListMarkersForSession: the marker entries of the current history, oldest first.

@@ -72,7 +72,8 @@ Error handle_list_calls(Rpc *rpc, const ListCallsRequest *request, ListCallsResp
     query.after = cursor.position;
     query.limit = page.limit;
     query.page_bytes = page.bytes;
-    error = call_record_append_page(rpc->txn, &query, REPLY_RECORD, &rpc->reply, &cursor.position);
+    error = call_record_append_page(rpc->txn, &query, reply_record_field(rpc), &rpc->reply,
+                                    &cursor.position);
     if (error || ulid_is_zero(cursor.position)) return error;
     return cursor_write(rpc, &cursor, &response->next_cursor);
 }

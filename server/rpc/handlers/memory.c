@@ -32,7 +32,7 @@ Error handle_remember_session_memory(Rpc *rpc, const RememberSessionMemoryReques
     Ulid session = session_of(rpc), memory;
     Error error = memory_remember(rpc->txn, session, request->memory, &memory);
     if (error) return error;
-    return memory_append_to(rpc->txn, session, memory, REPLY_RECORD, &rpc->reply);
+    return memory_append_to(rpc->txn, session, memory, reply_record_field(rpc), &rpc->reply);
 }
 
 Error check_forget_session_memory(Rpc *rpc, ForgetSessionMemoryRequest *request)
@@ -53,7 +53,8 @@ Error handle_forget_session_memory(Rpc *rpc, const ForgetSessionMemoryRequest *r
     const MemoryCall *forget = rpc->prepared;
     Error error = memory_forget(rpc->txn, forget->session, forget->memory);
     if (error) return error;
-    return memory_append_to(rpc->txn, forget->session, forget->memory, REPLY_RECORD, &rpc->reply);
+    return memory_append_to(rpc->txn, forget->session, forget->memory, reply_record_field(rpc),
+                            &rpc->reply);
 }
 
 // ListSessionMemories: those that are not forgotten, oldest first.
@@ -72,7 +73,7 @@ Error handle_list_session_memories(Rpc *rpc, const ListSessionMemoriesRequest *r
     if (!error) error = cursor_read(rpc, request->cursor, &found, &cursor);
     if (error) return error;
     error = memory_append_page(rpc->txn, session, cursor.position, page.limit, page.bytes,
-                               REPLY_RECORD, &rpc->reply, &cursor.position);
+                               reply_record_field(rpc), &rpc->reply, &cursor.position);
     if (error || ulid_is_zero(cursor.position)) return error;
     return cursor_write(rpc, &cursor, &response->next_cursor);
 }

@@ -95,7 +95,8 @@ Error handle_add_compaction_marker(Rpc *rpc, const AddCompactionMarkerRequest *r
     Ulid id;
     Error error = message_append(rpc->txn, &prepared->append, &receipt, &id);
     if (error) return error;
-    return message_append_to(rpc->txn, prepared->append.session, id, REPLY_RECORD, &rpc->reply);
+    return message_append_to(rpc->txn, prepared->append.session, id, reply_record_field(rpc),
+                             &rpc->reply);
 }
 
 static Error message_of_request(Rpc *rpc, const GetMessageRequest *request, Ulid *out_session,
@@ -126,7 +127,7 @@ Error handle_get_message(Rpc *rpc, const GetMessageRequest *request, GetMessageR
     Ulid session, message;
     Error error = message_of_request(rpc, request, &session, &message);
     if (error) return error;
-    return message_append_to(rpc->txn, session, message, REPLY_RECORD, &rpc->reply);
+    return message_append_to(rpc->txn, session, message, reply_record_field(rpc), &rpc->reply);
 }
 
 static Error check_message_id(Rpc *rpc, const char *message_id)

@@ -32,8 +32,8 @@ static bool row_matches(const LogQuery *query, const MessageRow *row)
     if (request->status != MESSAGE_STATUS_UNSPECIFIED && request->status != head->status) {
         return false;
     }
-    return first_field_equals(row->first, MESSAGE_FIELD_NUMBER_SUBTYPE, request->subtype) &&
-           first_field_equals(row->first, MESSAGE_FIELD_NUMBER_TARGET_ID, request->target_id);
+    return first_field_equals(row->first, FIELD_MESSAGE_SUBTYPE, request->subtype) &&
+           first_field_equals(row->first, FIELD_MESSAGE_TARGET_ID, request->target_id);
 }
 
 // Appends what matches; `out_last` is where the next page goes on, zero at the end of the log.
@@ -51,7 +51,8 @@ static Error append_log(Rpc *rpc, const LogQuery *query, const Segment *segment,
         error = message_scan_next(&scan, &found, &row);
         if (error || !found) break;
         bool matches = row_matches(query, row);
-        size_t size = matches ? wire_bytes_field_size(REPLY_RECORD, row->reply_bytes) : 0;
+        size_t size =
+            matches ? wire_bytes_field_size(reply_record_field(rpc), row->reply_bytes) : 0;
         if (scanned == SCANNED_RECORDS_MAX || count == query->page.limit ||
             (count > 0 && buffer_size(&rpc->reply) + size > query->page.bytes)) {
             *out_last = last;
@@ -59,7 +60,7 @@ static Error append_log(Rpc *rpc, const LogQuery *query, const Segment *segment,
         }
         last = row->id;
         if (!matches) continue;
-        error = message_scan_append_to(&scan, REPLY_RECORD, &rpc->reply);
+        error = message_scan_append_to(&scan, reply_record_field(rpc), &rpc->reply);
         count++;
     }
     message_scan_close(&scan);

@@ -47,7 +47,7 @@ Error handle_list_originals(Rpc *rpc, const ListOriginalsRequest *request,
     if (!error) error = cursor_read(rpc, request->cursor, &found, &cursor);
     if (error) return error;
     error = original_append_page(rpc->txn, session, cursor.position, page.limit, page.bytes,
-                                 REPLY_RECORD, &rpc->reply, &cursor.position);
+                                 reply_record_field(rpc), &rpc->reply, &cursor.position);
     if (error || ulid_is_zero(cursor.position)) return error;
     return cursor_write(rpc, &cursor, &response->next_cursor);
 }

@@ -32,7 +32,8 @@ Error handle_list_parts(Rpc *rpc, const ListPartsRequest *request, ListPartsResp
     query.page_bytes = page.bytes;
     PartPosition position = {cursor.position, (uint16_t)cursor.number};
     bool more;
-    error = part_append_page(rpc->txn, &query, &position, &more, REPLY_RECORD, &rpc->reply);
+    error =
+        part_append_page(rpc->txn, &query, &position, &more, reply_record_field(rpc), &rpc->reply);
     if (error || !more) return error;
     cursor.position = position.message;
     cursor.number = position.index;

@@ -14,7 +14,8 @@ Error handle_get_session(Rpc *rpc, const GetSessionRequest *request, GetSessionR
     Ulid session;
     Error error = rpc_id(rpc, "session_id", request->session_id, &session);
     if (error) return error;
-    return session_append_to(rpc->txn, session, /* is_brief= */ false, REPLY_RECORD, &rpc->reply);
+    return session_append_to(rpc->txn, session, /* is_brief= */ false, reply_record_field(rpc),
+                             &rpc->reply);
 }
 
 static Error list_query(Rpc *rpc, const ListSessionsRequest *request, SessionQuery *query)
@@ -63,7 +64,7 @@ Error handle_list_sessions(Rpc *rpc, const ListSessionsRequest *request,
     Error error = list_query(rpc, request, &query);
     if (error) return error;
     SessionPage page;
-    error = session_append_page(rpc->txn, &query, REPLY_RECORD, &rpc->reply, &page);
+    error = session_append_page(rpc->txn, &query, reply_record_field(rpc), &rpc->reply, &page);
     if (error || !page.is_more) return error;
     Cursor cursor = {.position = page.last, .number = page.last_active};
     return cursor_write(rpc, &cursor, &response->next_cursor);
@@ -136,7 +137,7 @@ Error handle_resolve_session(Rpc *rpc, const ResolveSessionRequest *request,
     query.limit = bounds.limit;
     query.page_bytes = bounds.bytes;
     SessionPage page;
-    error = session_append_page(rpc->txn, &query, REPLY_RECORD, &rpc->reply, &page);
+    error = session_append_page(rpc->txn, &query, reply_record_field(rpc), &rpc->reply, &page);
     response->ambiguous = page.count > 1 || page.is_more;
     return error;
 }

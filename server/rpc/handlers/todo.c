@@ -16,7 +16,7 @@ Error handle_replace_session_todos(Rpc *rpc, const ReplaceSessionTodosRequest *r
     (void)response;
     Ulid session = session_of(rpc);
     Error error = todo_replace(rpc->txn, session, request->items, request->n_items);
-    return error ? error : todo_append_to(rpc->txn, session, REPLY_RECORD, &rpc->reply);
+    return error ? error : todo_append_to(rpc->txn, session, reply_record_field(rpc), &rpc->reply);
 }
 
 // GetSessionTodos: the list with its summary.
@@ -26,5 +26,5 @@ Error handle_get_session_todos(Rpc *rpc, const GetSessionTodosRequest *request,
     (void)response;
     Ulid session;
     Error error = read_session(rpc, request->session_id, &session);
-    return error ? error : todo_append_to(rpc->txn, session, REPLY_RECORD, &rpc->reply);
+    return error ? error : todo_append_to(rpc->txn, session, reply_record_field(rpc), &rpc->reply);
 }
