@@ -67,10 +67,21 @@ func parseURL(url string) (address, error) {
 }
 
 func ipcAddress(path string) (address, error) {
-	if path == "" || len(path) > socketPathBytesMax || strings.ContainsRune(path, 0) {
-		return address{}, errors.New("tine: the path of a socket has 1 to 107 bytes: ipc://PATH")
+	if path == "" || strings.ContainsRune(path, 0) {
+		return address{}, fmt.Errorf("tine: %q is not the path of a socket: ipc://PATH", path)
+	}
+	if err := checkPathLength(path); err != nil {
+		return address{}, err
 	}
 	return address{transport: transportIPC, target: path}, nil
+}
+
+func checkPathLength(path string) error {
+	if len(path) > socketPathBytesMax {
+		return fmt.Errorf("tine: %q has %d bytes; a socket's path has at most %d", path, len(path),
+			socketPathBytesMax)
+	}
+	return nil
 }
 
 // defaultAddress is where the command line looks too: $TINE_URL, $TINE_SOCKET (a path or a URL),

@@ -60,6 +60,24 @@ func TestURLs(t *testing.T) {
 	}
 }
 
+func TestASocketPathThatIsTooLongIsRefusedBeforeDialing(t *testing.T) {
+	long := "/" + strings.Repeat("p", socketPathBytesMax)
+	want := fmt.Sprintf("%q has 108 bytes; a socket's path has at most 107", long)
+	check := func(url string, opts ...Option) {
+		t.Helper()
+		if _, err := Dial(url, opts...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; wanted %s", err, want)
+		}
+	}
+	check("ipc://" + long)
+	t.Setenv("TINE_SOCKET", long)
+	check("")
+	t.Setenv("TINE_SOCKET", "")
+	t.Setenv("XDG_RUNTIME_DIR", long)
+	want = "/tine/tine.sock\" has 123 bytes; a socket's path has at most 107"
+	check("")
+}
+
 func TestTheBusIsBesideTheSocket(t *testing.T) {
 	for path, want := range map[string]string{
 		"/run/tine.sock":                       "/run/tine.events",

@@ -41,6 +41,9 @@ func newStarter(a address) (*starter, error) {
 		return nil, errors.New("tine: WithStart is for ipc:// only")
 	}
 	socket, err := filepath.Abs(a.target) // tined leaves this directory
+	if err == nil {
+		err = checkPathLength(socket)
+	}
 	return &starter{socket: socket}, err
 }
 

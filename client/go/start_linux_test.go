@@ -127,3 +127,18 @@ func TestReadySaysWhyAServerCannotBeStarted(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The daemon is given an absolute path.
+func TestAPathThatIsTooLongForTheDaemonIsRefused(t *testing.T) {
+	directory := filepath.Join(scratch(t), strings.Repeat("d", 60))
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(directory)
+	socket := strings.Repeat("s", 60)
+	dial(t, schemeIPC+socket)
+	_, err := Dial(schemeIPC+socket, WithStart())
+	if err == nil || !strings.Contains(err.Error(), "a socket's path has at most 107") {
+		t.Errorf("%v", err)
+	}
+}
