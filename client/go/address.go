@@ -1,5 +1,7 @@
 package tine
 
+// Where tined listens: URLs and the default place.
+
 import (
 	"errors"
 	"fmt"
@@ -14,14 +16,14 @@ const (
 	schemeTCP      = "tcp://"
 	schemeEmbedded = "embedded:"
 
-	socketPathBytesMax = 107 // what an address of the kernel holds
+	socketPathBytesMax = 107 // sun_path of the kernel holds 108, with the final NUL
 )
 
-// address is what a URL names.
+// address is a parsed URL.
 type address struct {
 	transport transport
 	target    string // a path, or host:port
-	isInTmp   bool   // the default in /tmp, where anybody could listen in tined's place
+	isInTmp   bool   // the default in /tmp, where another user could listen instead of tined
 }
 
 func (a address) String() string {
@@ -35,7 +37,7 @@ func (a address) network() string {
 	return "unix"
 }
 
-// events is the path of the bus beside a Unix socket; "" when there is none.
+// events returns the path of the bus, which is beside the Unix socket; "" if there is none.
 func (a address) events() string {
 	path := strings.TrimSuffix(a.target, ".sock") + ".events"
 	if a.transport != transportIPC || len(path) > socketPathBytesMax {
@@ -44,7 +46,7 @@ func (a address) events() string {
 	return path
 }
 
-// parseURL reads a URL. An empty one is the place where tined listens by itself.
+// parseURL parses a URL. An empty one means tined's default address.
 func parseURL(url string) (address, error) {
 	if url == "" {
 		return defaultAddress()
@@ -84,8 +86,8 @@ func checkPathLength(path string) error {
 	return nil
 }
 
-// defaultAddress is where the command line looks too: $TINE_URL, $TINE_SOCKET (a path or a URL),
-// tined's place under $XDG_RUNTIME_DIR, or that under /tmp.
+// defaultAddress returns the address that the command line uses too: $TINE_URL, $TINE_SOCKET (a path
+// or a URL), or tined's default socket under $XDG_RUNTIME_DIR or /tmp.
 func defaultAddress() (address, error) {
 	if url := os.Getenv("TINE_URL"); url != "" {
 		return parseURL(url)
@@ -104,7 +106,8 @@ func defaultAddress() (address, error) {
 	return a, err
 }
 
-// check refuses a directory in /tmp that others could listen in.
+// check returns an error if the socket is in a directory under /tmp in which other users could
+// listen.
 func (a address) check() error {
 	if !a.isInTmp {
 		return nil

@@ -1,7 +1,7 @@
 package tine
 
-// The bus: a second Unix socket on which tined tells at once what was committed (docs/wire.md, "The
-// bus"). It may lose; the watch notices and lists.
+// A subscription to the bus: a second Unix socket on which tined sends each event as soon as it is
+// committed (docs/wire.md, "The bus"). The bus may lose events; the watch notices that and lists.
 
 import (
 	"bytes"
@@ -20,15 +20,15 @@ const subscribeWait = time.Second
 
 var errBusMessage = errors.New("a message of the bus is malformed")
 
-// bus is a subscription to everything.
+// bus is a subscription to all events.
 type bus struct {
 	socket net.Conn
 	in     inbox
-	isLive bool // a message came, so the server counts this subscriber in
+	isLive bool // a message has come, so the server knows this subscriber
 	forget func() bool
 }
 
-// subscribe connects to the bus. It is closed when the context ends.
+// subscribe connects to the bus. The connection closes when the context ends.
 func subscribe(ctx context.Context, path string) (*bus, error) {
 	limited, cancel := context.WithTimeout(ctx, subscribeWait)
 	defer cancel()
@@ -46,7 +46,7 @@ func (b *bus) close() {
 	b.socket.Close()
 }
 
-// next waits for a message, which is lent until the next call. Nil: none came until then.
+// next waits for a message, which is valid until the next call. It returns nil if none came in time.
 func (b *bus) next(until time.Time) ([]byte, error) {
 	isSet := false
 	for {
@@ -72,7 +72,7 @@ func (b *bus) next(until time.Time) ([]byte, error) {
 	}
 }
 
-// busMessage is what a watch must know of a message before it decodes the event.
+// busMessage is what a watch needs from a message before it decodes the event.
 type busMessage struct {
 	topic             string
 	sequence          uint64
@@ -83,7 +83,7 @@ type busMessage struct {
 
 const topicHeartbeat = "heartbeat"
 
-// readBusMessage takes a message apart: the topic, a zero byte, the event.
+// readBusMessage parses a message: a topic, a zero byte, an encoded event.
 func readBusMessage(message []byte) (busMessage, error) {
 	topic, event, found := bytes.Cut(message, []byte{0})
 	if !found || !utf8.Valid(topic) {
@@ -101,7 +101,7 @@ func readBusMessage(message []byte) (busMessage, error) {
 	return out, nil
 }
 
-// isEventText says whether this field of an Event is a string.
+// isEventText reports whether this field of an Event is a string.
 func isEventText(number protowire.Number) bool {
 	return number >= 3 && number <= 8 || number == 12
 }
@@ -128,7 +128,7 @@ func (m *busMessage) take(number protowire.Number, kind protowire.Type, value []
 
 func (m *busMessage) isHeartbeat() bool { return m.topic == topicHeartbeat }
 
-// isUnder says whether the message is no heartbeat and its topic begins so.
+// isUnder reports whether the message is not a heartbeat and its topic has this prefix.
 func (m *busMessage) isUnder(prefix string) bool {
 	return !m.isHeartbeat() && strings.HasPrefix(m.topic, prefix)
 }

@@ -2,13 +2,13 @@ package tine
 
 // One connection and the calls in flight on it.
 //
-// Who writes. The caller does, at once, and never waits: what the socket does not take is left to a
-// goroutine. Whoever comes while another writes only leaves a frame behind, and where many are in
-// flight the writer lets the others go first, so that their frames leave in one system call.
+// Writing: the caller writes its frame at once and never blocks. A goroutine writes what the socket
+// does not take. A caller that finds another one writing only queues its frame. If many calls are in
+// flight, the writer first yields to the others, so that one system call sends all their frames.
 //
-// Who reads. A caller that is alone on the connection waits in poll(2) for its own reply, for that
-// is half as long as by way of the scheduler. As soon as there are two, or it has waited for a
-// moment, the connection's goroutine reads for all.
+// Reading: a caller that is alone on the connection waits for its reply in poll(2), which takes half
+// as long as a wake-up by the scheduler. If a second call begins, or after a short wait, the
+// connection's goroutine reads for all.
 
 import (
 	"context"
@@ -26,14 +26,14 @@ import (
 )
 
 const (
-	// The server refuses the 65th of a connection.
+	// The server refuses a 65th call on a connection.
 	inFlightMax = 64
 
 	aloneWait       = 300 * time.Microsecond
-	aloneFrameBytes = 32 << 10 // larger ones may have to wait until the server reads
+	aloneFrameBytes = 32 << 10 // a larger frame may have to wait until the server reads
 	batchBytes      = 64 << 10
-	batchRounds     = 4 // of one caller for the others
-	crowd           = 4 // in flight: then the writer lets others go first
+	batchRounds     = 4 // that a caller writes for others before a goroutine goes on
+	crowd           = 4 // calls in flight from which on the writer yields first
 	idCounterMask   = 1<<25 - 1
 )
 
@@ -44,20 +44,20 @@ const (
 	slotWaiting
 	slotAnswered
 	slotBroken
-	slotAbandoned // its caller left; it counts as in flight until the reply comes
+	slotAbandoned // the caller has left; the call is in flight until its reply comes
 )
 
-// slot is a place for a call in flight.
+// slot holds one call in flight.
 type slot struct {
 	index byte
 	state slotState
 	sent  bool
 	id    uint32
-	reply []byte        // a Response; lent to the caller until the slot is released
-	done  chan struct{} // one token: the state is no longer slotWaiting
+	reply []byte        // a Response; the caller may use it until it releases the slot
+	done  chan struct{} // receives one token when the state is no longer slotWaiting
 }
 
-// frame is a request on its way. Whoever takes it out of the queue owns it.
+// frame is an encoded request. The queue owns it, then the writer that takes it out.
 type frame struct {
 	bytes []byte
 	id    uint32
@@ -78,24 +78,24 @@ type conn struct {
 	direct    direct
 	transport transport
 	isBroken  atomic.Bool
-	wakes     chan struct{} // the reading goroutine
+	wakes     chan struct{} // wakes the reading goroutine
 
 	mutex     sync.Mutex
-	why       error // it broke
+	why       error // why the connection broke; nil: it did not
 	replied   bool
-	isReading bool // a caller or the goroutine does
+	isReading bool // by a caller or by the goroutine
 	isWriting bool
 	queue     []*frame
 	inFlight  int // slots that are not free
 	abandoned int
 	counter   uint32
-	free      []byte // indexes of slots
+	free      []byte // indexes of the free slots
 	waiting   []chan *slot
 	slots     [inFlightMax]slot
 
-	in inbox // of whoever reads
+	in inbox // for the one who reads
 
-	batch  []*frame // of whoever writes
+	batch  []*frame // for the one who writes, and the next field
 	gather []byte
 }
 
@@ -122,8 +122,8 @@ func newConn(l *link, socket net.Conn, t transport) *conn {
 	return c
 }
 
-// call sends a frame and waits for the reply. The frame is taken. On success the slot is the
-// caller's until it calls release.
+// call sends a frame, which it takes over, and waits for the reply. On success the caller must
+// release the slot.
 func (c *conn) call(ctx context.Context, f *frame) (*slot, error) {
 	c.mutex.Lock()
 	s, err := c.takeSlot(ctx)
@@ -168,7 +168,8 @@ func (c *conn) call(ctx context.Context, f *frame) (*slot, error) {
 	return nil, c.releaseBroken(s)
 }
 
-// brokenError says that the connection broke under a call. Unsent, nothing of it left this process.
+// brokenError is the error of a call whose connection broke. If it was not sent, no byte of it has
+// left this process.
 type brokenError struct {
 	sent bool
 	why  error
@@ -176,7 +177,7 @@ type brokenError struct {
 
 func (e *brokenError) Error() string { return e.why.Error() }
 
-// takeSlot waits for a free slot. The mutex is held, and on success still is.
+// takeSlot waits for a free slot. The caller must hold the mutex; takeSlot unlocks it on failure.
 func (c *conn) takeSlot(ctx context.Context) (*slot, error) {
 	if c.why != nil {
 		why := c.why
@@ -205,8 +206,9 @@ func (c *conn) takeSlot(ctx context.Context) (*slot, error) {
 	return s, nil
 }
 
-// queueForSlot waits without the mutex until release hands over a slot; it is still in flight then.
-// Nil, without the mutex: the connection broke or the context ended.
+// queueForSlot unlocks the mutex and waits until release hands over a slot, which still counts as in
+// flight. It returns with the mutex locked, or nil with the mutex unlocked if the connection broke
+// or the context ended.
 func (c *conn) queueForSlot(ctx context.Context) *slot {
 	turn := make(chan *slot, 1)
 	c.waiting = append(c.waiting, turn)
@@ -232,14 +234,15 @@ func (c *conn) queueForSlot(ctx context.Context) *slot {
 			return nil
 		}
 	}
-	if s, isOpen := <-turn; isOpen { // it came at the same moment: the next one's
+	if s, isOpen := <-turn; isOpen { // it came at the same moment; the next caller gets it
 		c.freeSlot(s)
 	}
 	c.mutex.Unlock()
 	return nil
 }
 
-// abandon ends the wait for a reply. False: there is one, or the connection is broken.
+// abandon gives up the wait for a reply. It returns false if the reply has come or the connection
+// has broken.
 func (c *conn) abandon(s *slot) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -263,8 +266,8 @@ func (c *conn) release(s *slot) {
 	c.mutex.Unlock()
 }
 
-// releaseBroken gives back the slot of a call under which the connection broke. How far it came is
-// read with the mutex: who reads may have found the break, and who writes be about to.
+// releaseBroken gives back the slot of a call whose connection broke. It reads with the mutex whether
+// the call was sent, because the writer may be about to note it.
 func (c *conn) releaseBroken(s *slot) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -290,8 +293,8 @@ func (c *conn) freeSlot(s *slot) {
 
 // Writing.
 
-// write sends what is queued. It never waits for the socket: what that does not take at once, or
-// what others go on to queue, a goroutine sends.
+// write sends the queued frames. It never waits for the socket: a goroutine sends what the socket
+// does not take at once, and what others queue meanwhile.
 func (c *conn) write() {
 	for round := 0; ; round++ {
 		bytes := c.nextBatch()
@@ -311,7 +314,7 @@ func (c *conn) write() {
 	}
 }
 
-// writeRest goes on where write stopped, and waits for the socket.
+// writeRest goes on where write stopped. It waits for the socket.
 func (c *conn) writeRest(bytes []byte) {
 	for bytes != nil {
 		if _, err := c.socket.Write(bytes); err != nil {
@@ -323,8 +326,8 @@ func (c *conn) writeRest(bytes []byte) {
 	}
 }
 
-// nextBatch takes frames out of the queue and returns their bytes. Nil: there are none, and
-// whoever comes next is the writer.
+// nextBatch takes frames out of the queue and returns their bytes. It returns nil if there are none;
+// the caller is then no longer the writer.
 func (c *conn) nextBatch() []byte {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -351,7 +354,8 @@ func (c *conn) nextBatch() []byte {
 	return c.gather
 }
 
-// setSent notes on a frame's slot how far it came; the slot may have become another call's.
+// setSent notes in a frame's slot whether the frame was sent, unless the slot is another call's by
+// now.
 func (c *conn) setSent(f *frame, sent bool) {
 	if s := &c.slots[f.id%inFlightMax]; s.id == f.id {
 		s.sent = sent
@@ -364,7 +368,8 @@ func (c *conn) releaseBatch() {
 	}
 }
 
-// writeFailed breaks the connection. If not a byte of the batch was taken, none of its calls ran.
+// writeFailed breaks the connection. If the socket took no byte of the batch, none of its calls was
+// sent.
 func (c *conn) writeFailed(count int, err error) {
 	c.mutex.Lock()
 	if count == 0 {
@@ -377,8 +382,8 @@ func (c *conn) writeFailed(count int, err error) {
 
 // Reading.
 
-// readAlone receives for a caller that has nobody beside it, and for those who come meanwhile,
-// until its reply is there or it has waited for long enough.
+// readAlone receives for a caller that is alone on the connection, and for calls that begin
+// meanwhile, until the caller's reply has come or aloneWait is over.
 func (c *conn) readAlone(ctx context.Context, s *slot) {
 	wait := aloneWait
 	if deadline, ok := ctx.Deadline(); ok {
@@ -395,7 +400,7 @@ func (c *conn) readAlone(ctx context.Context, s *slot) {
 			return
 		}
 		if count == 0 || s.state != slotWaiting {
-			// What is still in flight, the goroutine reads.
+			// The goroutine reads for the calls that are still in flight.
 			if isLast := c.inFlight == 1 && s.state == slotAnswered; isLast {
 				c.isReading = false
 			} else if c.why == nil {
@@ -408,8 +413,8 @@ func (c *conn) readAlone(ctx context.Context, s *slot) {
 	}
 }
 
-// readForAll is the connection's goroutine. It reads while it is its turn and something is in
-// flight; on tcp always, for there a dead server is seen by reading only.
+// readForAll is the connection's goroutine. It reads while calls are in flight and no caller reads.
+// On tcp it always reads, because only a read notices that the server is gone.
 func (c *conn) readForAll() {
 	for range c.wakes {
 		for {
@@ -433,7 +438,7 @@ func (c *conn) readForAll() {
 	}
 }
 
-// deliver hands what was received to its owners. A reply that nobody waits for is dropped.
+// deliver gives each reply that was received to its call. It drops replies that no call waits for.
 func (c *conn) deliver(count int) error {
 	c.in.took(count)
 	for {
@@ -469,13 +474,13 @@ func (c *conn) deliver(count int) error {
 
 // Breaking.
 
-// breakWith ends the connection: what is in flight fails, the next call connects anew.
+// breakWith ends the connection. Its calls in flight fail; the next call makes a new connection.
 func (c *conn) breakWith(why error) {
 	c.mutex.Lock()
 	c.breakLocked(why)
 }
 
-// breakLocked does so with the mutex, which it unlocks.
+// breakLocked is breakWith for a caller that holds the mutex. It unlocks the mutex.
 func (c *conn) breakLocked(why error) {
 	if c.why != nil {
 		c.mutex.Unlock()
@@ -483,7 +488,7 @@ func (c *conn) breakLocked(why error) {
 	}
 	c.why = why
 	c.isBroken.Store(true)
-	c.link.lost(c, c.replied, why) // before anybody wakes up, who would be given this one again
+	c.link.lost(c, c.replied, why) // first, so that no caller that wakes up gets this connection again
 	for i := range c.slots {
 		if s := &c.slots[i]; s.state == slotWaiting {
 			s.state = slotBroken
@@ -497,11 +502,11 @@ func (c *conn) breakLocked(why error) {
 	c.queue = nil
 	close(c.wakes)
 	c.mutex.Unlock()
-	c.direct.shutdown() // whoever is inside a system call comes back
+	c.direct.shutdown() // ends the system calls on the socket
 	c.socket.Close()
 }
 
-// plainError leaves out the addresses that package net puts around an error of the system.
+// plainError returns the system's error without the addresses that package net adds.
 func plainError(err error) error {
 	var number syscall.Errno
 	switch {
@@ -513,7 +518,7 @@ func plainError(err error) error {
 	return err
 }
 
-// status says that the connection to an address broke under a call.
+// status returns the error as a status that names the server's address.
 func (e *brokenError) status(address string) *statusError {
 	const format = "the connection to %s broke before the reply came: %s%s"
 	known := ""

@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// direct makes system calls on a socket from the calling goroutine, past the runtime's poller: a
-// write that does not wait, and a read that waits for a moment. One goroutine at a time writes, and
-// one reads.
+// direct makes system calls on a socket in the calling goroutine, without the runtime's poller: a
+// write that does not wait, and a read that waits for a short time. At most one goroutine may write
+// at a time, and one read.
 type direct struct {
-	raw    syscall.RawConn // nil: there is none
+	raw    syscall.RawConn // nil: the socket has none
 	reads  transfer
 	writes transfer
 	wait   unix.Timespec
 	wanted [1]unix.PollFd
 }
 
-// transfer is the arguments and the outcome of a system call, where its callback finds them: a
-// closure for each would cost an allocation.
+// transfer holds the arguments and the results of a system call for its callback. A closure for each
+// call would cost an allocation.
 type transfer struct {
 	run   func(fd uintptr) bool
 	bytes []byte
@@ -43,10 +43,10 @@ func (d *direct) open(socket net.Conn) {
 	d.writes.run = d.writeOnce
 }
 
-// canWait says whether read waits without the runtime.
+// canWait reports whether read works.
 func (d *direct) canWait() bool { return d.raw != nil }
 
-// read waits for so long for bytes and takes them. Zero: none came.
+// read waits for bytes and returns how many it read; 0 if none came in time.
 func (d *direct) read(space []byte, wait time.Duration) (int, error) {
 	d.reads.bytes = space
 	d.wait = unix.NsecToTimespec(max(int64(wait), 0))
@@ -76,7 +76,7 @@ func (d *direct) readOnce(fd uintptr) bool {
 	return true
 }
 
-// write gives the socket what it takes at once.
+// write writes what the socket takes at once and returns how much that was.
 func (d *direct) write(bytes []byte) (int, error) {
 	if d.raw == nil {
 		return 0, nil
@@ -101,7 +101,7 @@ func (d *direct) writeOnce(fd uintptr) bool {
 	return true
 }
 
-// shutdown makes all system calls on the socket return.
+// shutdown ends all system calls on the socket.
 func (d *direct) shutdown() {
 	if d.raw != nil {
 		_ = d.raw.Control(func(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) })

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// direct is for Linux; elsewhere the runtime's poller does all.
+// direct does nothing on systems other than Linux: the runtime's poller does all reading and writing.
 type direct struct{}
 
 func (*direct) open(net.Conn) {}

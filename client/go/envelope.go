@@ -1,7 +1,7 @@
 package tine
 
-// The envelope (proto/tine/v1/rpc.proto), by hand, so that a body is written into its frame and
-// read out of it without a copy in between.
+// Encoding and decoding of the envelope (proto/tine/v1/rpc.proto). It is written by hand so that a
+// body is encoded into its frame, and decoded from it, without a copy.
 
 import (
 	"errors"
@@ -34,11 +34,11 @@ var (
 	errNoResponse     = errors.New("the reply cannot be decoded")
 )
 
-// requestHead is all of a Request but its body.
+// requestHead is a Request without its body.
 type requestHead struct {
 	method, operationID, traceparent, token string
 	timeoutMS                               int64 // 0: none
-	sync                                    bool  // answered when it is on the disk
+	sync                                    bool  // the reply waits until the write is on disk
 }
 
 func appendText(out []byte, number protowire.Number, text string) []byte {
@@ -49,7 +49,7 @@ func appendText(out []byte, number protowire.Number, text string) []byte {
 	return protowire.AppendString(out, text)
 }
 
-// appendRequest appends an encoded Request, its body last.
+// appendRequest appends an encoded Request with the body as its last field.
 func appendRequest(out []byte, head *requestHead, body proto.Message) ([]byte, error) {
 	begin := len(out)
 	out = appendText(out, fieldMethod, head.method)
@@ -78,7 +78,7 @@ func appendRequest(out []byte, head *requestHead, body proto.Message) ([]byte, e
 	return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(out, body)
 }
 
-// response is a decoded Response. Its body is lent by the bytes that it was read from.
+// response is a decoded Response. Its body points into the bytes that were decoded.
 type response struct {
 	code    codes.Code
 	reason  Reason
@@ -86,12 +86,12 @@ type response struct {
 	body    []byte
 }
 
-// readResponse decodes a Response. A status or a body that is there twice is merged, as protobuf
-// has it: what is said last holds, what is not said again stays.
+// readResponse decodes a Response. A status that occurs twice is merged as protobuf requires: the
+// last value of each field holds.
 func readResponse(bytes []byte) (response, error) {
 	var out response
 	if len(bytes) == 0 {
-		return out, errNoResponse // it says nothing, not even that all went well
+		return out, errNoResponse // it has neither a status nor a body
 	}
 	for len(bytes) > 0 {
 		number, kind, value, size := consumeField(bytes)
@@ -100,7 +100,7 @@ func readResponse(bytes []byte) (response, error) {
 		}
 		bytes = bytes[size:]
 		switch {
-		case kind != protowire.BytesType: // not one of ours, whatever its number
+		case kind != protowire.BytesType: // an unknown field, whatever its number
 		case number == fieldBody:
 			out.body = value
 		case number == fieldStatus:
@@ -112,8 +112,8 @@ func readResponse(bytes []byte) (response, error) {
 	return out, nil
 }
 
-// readStatus merges a status into what was said before. Each text is checked, also one that a later
-// one takes the place of.
+// readStatus merges a status into the response. It checks each text, also one that a later text
+// replaces.
 func (out *response) readStatus(bytes []byte) error {
 	for len(bytes) > 0 {
 		number, kind, value, size := consumeField(bytes)
@@ -137,9 +137,9 @@ func (out *response) readStatus(bytes []byte) error {
 	return nil
 }
 
-// consumeField takes the field in front apart: its value as it is encoded, of one of bytes the
-// content. A size below zero: malformed. As strict as the server's own reader, where no encoder
-// goes: a tag has at most five bytes, and there are no groups.
+// consumeField splits off the first field. value is the encoded value, or the content of a field of
+// bytes; size is negative if the field is malformed. It is as strict as the server's reader about
+// what no encoder writes: it refuses a tag of more than five bytes, and groups.
 func consumeField(bytes []byte) (number protowire.Number, kind protowire.Type, value []byte, size int) {
 	number, kind, tagBytes := protowire.ConsumeTag(bytes)
 	if tagBytes < 0 || tagBytes > tagBytesMax || number > protowire.MaxValidNumber ||
@@ -158,7 +158,7 @@ func consumeField(bytes []byte) (number protowire.Number, kind protowire.Type, v
 	return number, kind, value, tagBytes + size
 }
 
-// knownCode reads a code; one that gRPC does not have is Unknown.
+// knownCode converts a code. A code that gRPC does not have becomes Unknown.
 func knownCode(code uint64) codes.Code {
 	if int32(code) < 0 || int32(code) > int32(codes.Unauthenticated) {
 		return codes.Unknown

@@ -1,5 +1,7 @@
 package tine
 
+// The errors of this package: statuses of gRPC with a Reason.
+
 import (
 	"context"
 	"errors"
@@ -9,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// statusError is a status with the reason that the envelope has beside it.
+// statusError is a status and its reason, which a gRPC status does not have.
 type statusError struct {
 	code    codes.Code
 	reason  Reason
@@ -25,10 +27,10 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// GRPCStatus makes it an error of google.golang.org/grpc/status.
+// GRPCStatus makes package google.golang.org/grpc/status recognise the error.
 func (e *statusError) GRPCStatus() *status.Status { return status.New(e.code, e.message) }
 
-// Is compares with a Reason, or with an error of this package as package status compares its own.
+// Is reports whether target is this error's Reason, or an equal error.
 func (e *statusError) Is(target error) bool {
 	if reason, ok := target.(Reason); ok {
 		return e.reason == reason
@@ -37,7 +39,7 @@ func (e *statusError) Is(target error) bool {
 	return ok && *e == *other
 }
 
-// Is says whether a call failed for this reason. The error may be wrapped.
+// Is reports whether a call failed for this reason. The error may be wrapped.
 func Is(err error, reason Reason) bool { return errors.Is(err, reason) }
 
 // ReasonOf returns why a call failed; "" if err is not an error of this package.
@@ -53,7 +55,7 @@ func failure(code codes.Code, reason Reason, format string, arguments ...any) *s
 	return &statusError{code: code, reason: reason, message: fmt.Sprintf(format, arguments...)}
 }
 
-// contextError says that a call ended because its context did, before or after it was sent.
+// contextError returns the error of a call whose context ended, before or after the call was sent.
 func contextError(err error, sent bool) *statusError {
 	code, reason, message := codes.DeadlineExceeded, DeadlineExceeded, "the time is up"
 	if errors.Is(err, context.Canceled) {
@@ -66,7 +68,7 @@ func contextError(err error, sent bool) *statusError {
 	return failure(code, reason, "%s before the call could be sent; nothing was done", message)
 }
 
-// closedError says that a call ended because Close was called.
+// closedError returns the error of a call on a closed client.
 func closedError() *statusError {
 	return failure(codes.Canceled, Cancelled, "the client is closed")
 }

@@ -1,8 +1,8 @@
 package tine
 
-// Scalability Protocols, as NNG speaks them (docs/wire.md, "On a socket"): a hello of eight bytes
-// from each side, then frames. On a Unix socket a frame begins with the byte 01, on tcp with its
-// length at once.
+// The framing of the Scalability Protocols, as NNG implements them (docs/wire.md, "On a socket").
+// Each side sends a hello of eight bytes, then frames. On a Unix socket the byte 01 stands in front
+// of a frame's length, on tcp nothing does.
 
 import (
 	"encoding/binary"
@@ -14,17 +14,17 @@ const (
 	idBytes     = 4
 	lengthBytes = 8
 	frameType   = 1
-	idBit       = 1 << 31 // of every request's id
+	idBit       = 1 << 31 // set in each request's id
 
 	requestBytesMax = 16 << 20
-	// A page of 16 MiB and its envelope.
+	// A page of 16 MiB with its envelope.
 	frameBytesMax = requestBytesMax + 64<<10
 
 	inboxBytes       = 32 << 10
 	largeBytesAtOnce = 1 << 20
 )
 
-// protocol is what a side of a connection says that it is.
+// protocol is the role that a side of a connection names in its hello.
 type protocol byte
 
 const (
@@ -34,7 +34,7 @@ const (
 	protocolRep protocol = 0x31
 )
 
-// transport is what a URL's scheme says of the frames.
+// transport is the kind of socket, which decides how a frame begins.
 type transport byte
 
 const (
@@ -52,7 +52,7 @@ func hello(p protocol) [helloBytes]byte {
 	return [helloBytes]byte{0, 'S', 'P', 0, 0, byte(p), 0, 0}
 }
 
-// headerBytes is how many bytes come before a payload.
+// headerBytes returns how many bytes stand in front of a payload.
 func (t transport) headerBytes() int {
 	if t == transportIPC {
 		return 1 + lengthBytes
@@ -60,7 +60,7 @@ func (t transport) headerBytes() int {
 	return lengthBytes
 }
 
-// putHeader writes the header of a frame whose payload has so many bytes.
+// putHeader writes the header of a frame.
 func (t transport) putHeader(out []byte, payloadBytes int) {
 	if t == transportIPC {
 		out[0] = frameType
@@ -69,19 +69,19 @@ func (t transport) putHeader(out []byte, payloadBytes int) {
 	binary.BigEndian.PutUint64(out, uint64(payloadBytes))
 }
 
-// inbox cuts a stream of bytes into frames. Small frames are handed out where they were received,
-// several of one read. A large one gets memory of its own in two steps: up to largeBytesAtOnce for
-// its first bytes, and the rest when these have come. So a peer that sends a length and nothing
-// else does not make the client allocate frameBytesMax, and at most largeBytesAtOnce is copied.
+// inbox splits a stream of bytes into frames. It returns small frames where they were received; one
+// read may bring several. A large frame gets memory of its own in two steps: up to largeBytesAtOnce
+// for its first bytes, and all of it when these have come. So a peer that sends a length and nothing
+// else cannot make the client allocate frameBytesMax, and at most largeBytesAtOnce is copied.
 type inbox struct {
 	transport  transport
 	buffer     []byte
-	begin, end int    // of what is in the buffer and not handed out
-	large      []byte // what came of a large payload
-	largeBytes int    // how long it becomes; 0: none is on its way
+	begin, end int    // of the bytes in the buffer that next has not returned
+	large      []byte // the bytes of a large payload that have come
+	largeBytes int    // its whole length; 0: there is none
 }
 
-// space returns where the next bytes are to be read to; then call took.
+// space returns where to read the next bytes to. The caller then calls took.
 func (in *inbox) space() []byte {
 	if in.largeBytes > 0 {
 		if len(in.large) == cap(in.large) {
@@ -102,7 +102,7 @@ func (in *inbox) space() []byte {
 	return in.buffer[in.end:]
 }
 
-// took says that so many bytes were read to where space said.
+// took notes how many bytes were read into space.
 func (in *inbox) took(count int) {
 	if in.largeBytes > 0 {
 		in.large = in.large[:len(in.large)+count]
@@ -111,8 +111,8 @@ func (in *inbox) took(count int) {
 	}
 }
 
-// next returns the next payload, or nil when more bytes are needed. An error is the end of the
-// stream. An owned payload is the caller's; another one is lent until space is called.
+// next returns the next payload, or nil if more bytes are needed. After an error the stream cannot be
+// used. The caller owns a payload if isOwned is set; otherwise it may use it until it calls space.
 func (in *inbox) next() (payload []byte, isOwned bool, err error) {
 	if in.largeBytes > 0 {
 		if len(in.large) < in.largeBytes {

@@ -1,5 +1,7 @@
 package tine
 
+// One call: its envelope, its attempts, and the call options and metadata of gRPC.
+
 import (
 	"context"
 	"crypto/rand"
@@ -24,19 +26,19 @@ const (
 	metadataReason      = "tine-reason"
 )
 
-// exchange is one call and its attempts.
+// exchange is one call with all its attempts.
 type exchange struct {
 	link         *link
 	head         requestHead
 	args, reply  proto.Message
 	isRepeatable bool
 	patience     patience
-	retryUntil   time.Time // zero: it is tried once
+	retryUntil   time.Time // zero: one attempt
 }
 
-// Invoke makes a call. It is what the generated stubs use. Of the call options it knows Header,
-// Trailer (with tine-reason when the call failed) and WaitForReady, and refuses those that would
-// have meant something else than gRPC over HTTP: codecs, compressors, credentials.
+// Invoke makes a call for the generated stubs. It supports the call options Header, Trailer (which
+// gets tine-reason if the call failed) and WaitForReady. It refuses those that have no meaning
+// without HTTP: codecs, compressors and credentials. It ignores the others.
 func (c *Client) Invoke(
 	ctx context.Context, path string, args, reply any, opts ...grpc.CallOption,
 ) error {
@@ -71,9 +73,10 @@ func (c *Client) invoke(
 	return e.run(ctx)
 }
 
-// Ready waits until tined answers, and with WithStart starts one if none listens. It returns nil,
-// or what waiting does not mend: tined cannot be started, or refuses the token. Else it waits until
-// the context ends; the error then says why the last attempt failed.
+// Ready waits until tined answers. With WithStart it starts one if none listens. It returns nil when
+// tined has answered. It returns an error at once if waiting does not help: tined cannot be started,
+// or it refuses the token. Otherwise it returns an error when the context ends, which says why the
+// last attempt failed.
 func (c *Client) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return contextError(err, false)
@@ -89,7 +92,8 @@ func (c *Client) Ready(ctx context.Context) error {
 	return e.run(ctx)
 }
 
-// retryFor allows further attempts until the context's deadline, or for so long if it has none.
+// retryFor allows further attempts until the context's deadline, or for the given time if it has
+// none.
 func (e *exchange) retryFor(ctx context.Context, limit time.Duration) {
 	e.retryUntil = time.Now().Add(limit)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -104,7 +108,7 @@ func (e *exchange) run(ctx context.Context) error {
 		if err == nil || !mayRetry {
 			return err
 		}
-		// The first follows at once, for a server that was restarted is there again.
+		// The first retry follows at once: a server that was restarted is there again.
 		pause := time.Duration(0)
 		if failures > 0 {
 			pause = backoff(backoffMin, failures)
@@ -115,7 +119,7 @@ func (e *exchange) run(ctx context.Context) error {
 	}
 }
 
-// begin puts together what all attempts share.
+// begin makes what all attempts share.
 func (e *exchange) begin(ctx context.Context, c *Client, path string) error {
 	known := methods()[path]
 	e.head = requestHead{method: path, token: c.options.token}
@@ -145,8 +149,8 @@ func (e *exchange) begin(ctx context.Context, c *Client, path string) error {
 	return nil
 }
 
-// try makes one attempt; one more where nothing of it left this process, for a connection that had
-// gone stale shows that at the first byte.
+// try makes one attempt, and a second one if the first was not sent: a connection that the server
+// has closed fails at the first byte.
 func (e *exchange) try(ctx context.Context) (mayRetry bool, err error) {
 	for first := true; ; first = false {
 		mayRetry, err = e.attempt(ctx)
@@ -199,7 +203,7 @@ func (e *exchange) attempt(ctx context.Context) (mayRetry bool, err error) {
 		return false, failure(codes.Internal, Internal, "%s", err)
 	}
 	if said.code != codes.OK {
-		// tined says so of a call that it did not do.
+		// tined answers so only if it did not run the call.
 		mayRetry = said.code == codes.Unavailable && !e.retryUntil.IsZero()
 		return mayRetry, &statusError{code: said.code, reason: said.reason, message: said.message}
 	}
@@ -209,7 +213,7 @@ func (e *exchange) attempt(ctx context.Context) (mayRetry bool, err error) {
 	return false, nil
 }
 
-// frame encodes the request behind the room for the frame's header and id.
+// frame encodes the request, with room in front for the frame's header and id.
 func (e *exchange) frame(ctx context.Context, t transport) (*frame, error) {
 	e.head.timeoutMS = timeoutMS(ctx)
 	before := t.headerBytes() + idBytes
@@ -230,7 +234,7 @@ func (e *exchange) frame(ctx context.Context, t transport) (*frame, error) {
 	return f, nil
 }
 
-// timeoutMS is what is left until the deadline, at least a millisecond; 0: there is none.
+// timeoutMS returns the time until the deadline, at least 1; 0 if there is no deadline.
 func timeoutMS(ctx context.Context) int64 {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -243,7 +247,7 @@ func timeoutMS(ctx context.Context) int64 {
 	return max(int64((left+time.Millisecond-1)/time.Millisecond), 1)
 }
 
-// newOperationID returns 32 characters that nobody else makes.
+// newOperationID returns 32 random characters.
 func newOperationID() (string, error) {
 	var bytes [16]byte
 	if _, err := rand.Read(bytes[:]); err != nil {
@@ -252,7 +256,7 @@ func newOperationID() (string, error) {
 	return hex.EncodeToString(bytes[:]), nil
 }
 
-// callOptions is what this client knows of gRPC's.
+// callOptions are the call options of gRPC that this client supports.
 type callOptions struct {
 	patience         patience
 	headers, trailer []*metadata.MD
@@ -280,7 +284,7 @@ func readCallOptions(opts []grpc.CallOption) (callOptions, error) {
 	return wanted, nil
 }
 
-// finish fills what Header and Trailer asked for.
+// finish fills the targets of the options Header and Trailer.
 func (o callOptions) finish(err error) {
 	for _, header := range o.headers {
 		*header = metadata.MD{}

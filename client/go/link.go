@@ -1,5 +1,7 @@
 package tine
 
+// Connecting and reconnecting to tined, with a pause after each failed attempt.
+
 import (
 	"context"
 	"crypto/rand"
@@ -22,31 +24,31 @@ const (
 	backoffMin  = 50 * time.Millisecond
 	backoffMax  = 2 * time.Second
 
-	// While nobody listens on the Unix socket. An attempt costs little there, and a tined that is
-	// being started listens within a few milliseconds.
+	// While nobody listens on the Unix socket: an attempt costs little, and a tined that is being
+	// started listens within a few milliseconds.
 	backoffNobodyMin = time.Millisecond
 )
 
-// link keeps one connection to an address: it makes one when a call needs it, and another when that
-// broke, not more often than its backoff allows.
+// link keeps one connection to an address. It makes the connection when a call needs it, and a new
+// one after it broke.
 type link struct {
 	address address
-	starter *starter // nil: nobody starts tined
+	starter *starter // nil: the client does not start tined
 	closed  context.Context
 	close   context.CancelFunc
-	now     func() time.Time // tests replace it, and the next one
+	now     func() time.Time // replaced in tests, as is the next field
 	after   func(time.Duration) <-chan time.Time
 
 	current  atomic.Pointer[conn]
 	failures atomic.Int32 // in a row
 
 	mutex        sync.Mutex
-	attempt      *attempt // the one that is being made
+	attempt      *attempt // in progress
 	connectAfter time.Time
-	why          error // of the last attempt's failure; nil after one that succeeded
+	why          error // why the last attempt failed; nil: it did not
 }
 
-// attempt is one at connecting; all callers wait for the same.
+// attempt is one attempt to connect. All callers wait for the same one.
 type attempt struct {
 	done chan struct{}
 	err  error
@@ -59,7 +61,7 @@ func newLink(parent context.Context, a address, s *starter) *link {
 	return l
 }
 
-// shutdown breaks the connection of a link that was closed.
+// shutdown breaks the connection. The link must be closed already.
 func (l *link) shutdown() {
 	l.mutex.Lock()
 	c := l.current.Load()
@@ -69,7 +71,7 @@ func (l *link) shutdown() {
 	}
 }
 
-// patience says which failed attempts to connect a caller waits through.
+// patience says after which failed attempts to connect a caller goes on waiting.
 type patience byte
 
 const (
@@ -78,7 +80,7 @@ const (
 	patient                                // all
 )
 
-// permanentError is the end of an attempt that a later one does not mend.
+// permanentError is a failure that a later attempt would meet again, as when tined cannot be started.
 type permanentError struct{ why error }
 
 func (e *permanentError) Error() string { return e.why.Error() }
@@ -88,7 +90,7 @@ func (p patience) waitsThrough(why error) bool {
 	return p == patient || p == patientUnlessPermanent && !errors.As(why, &permanent)
 }
 
-// connection returns the connection, and makes it if there is none.
+// connection returns the connection. It makes one if there is none.
 func (l *link) connection(ctx context.Context, p patience) (*conn, error) {
 	if c := l.current.Load(); c != nil {
 		return c, nil
@@ -133,7 +135,7 @@ func (l *link) connection(ctx context.Context, p patience) (*conn, error) {
 	}
 }
 
-// sleep waits, but not beyond the end of the context or of the client.
+// sleep pauses. It returns an error if the context or the client ends first.
 func (l *link) sleep(ctx context.Context, pause time.Duration) error {
 	select {
 	case <-l.after(pause):
@@ -165,7 +167,7 @@ func (l *link) waitEnded(err error) error {
 	return ended
 }
 
-// connect makes an attempt, whoever waits for it.
+// connect makes an attempt and tells all callers that wait for it.
 func (l *link) connect(a *attempt) {
 	socket, err := l.dial()
 	l.mutex.Lock()
@@ -205,12 +207,12 @@ func (l *link) dialOnce() (net.Conn, error) {
 	return dialSP(ctx, l.address.network(), l.address.target, protocolReq, protocolRep)
 }
 
-// isNobody says whether an attempt failed because nobody listens.
+// isNobody reports whether an attempt failed because nobody listens.
 func isNobody(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// failed notes a failed attempt and when the next one may be made. The mutex must be held.
+// failed notes a failed attempt and when the next one may begin. The caller must hold the mutex.
 func (l *link) failed(why error) {
 	first := backoffMin
 	if l.address.transport == transportIPC && isNobody(why) {
@@ -227,7 +229,7 @@ func backoff(first time.Duration, failures int) time.Duration {
 	return pause - time.Duration(mathrand.Int64N(int64(pause)/5))
 }
 
-// lastFailure is why the last attempt failed.
+// lastFailure returns why the last attempt failed.
 func (l *link) lastFailure() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -237,11 +239,12 @@ func (l *link) lastFailure() error {
 	return l.why
 }
 
-// replied says that a connection has had a reply.
+// replied notes that a connection has received a reply.
 func (l *link) replied() { l.failures.Store(0) }
 
-// lost says that a connection broke. One that never answered counts as a failed attempt: a server
-// that accepts and hangs up is not to be connected to in a loop. The connection's mutex is held.
+// lost notes that a connection broke. A connection that never received a reply counts as a failed
+// attempt, so that the client does not reconnect in a loop to a server that accepts and hangs up.
+// The caller must hold the connection's mutex.
 func (l *link) lost(c *conn, replied bool, why error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -285,7 +288,7 @@ func exchangeHellos(socket net.Conn, own, other protocol) error {
 	return checkHello(heard, other)
 }
 
-// checkHello compares with the one hello that is right.
+// checkHello returns an error unless the hello is that of the wanted protocol.
 func checkHello(heard [helloBytes]byte, wanted protocol) error {
 	if heard == hello(wanted) {
 		return nil
@@ -296,6 +299,6 @@ func checkHello(heard [helloBytes]byte, wanted protocol) error {
 
 func randomUint32() uint32 {
 	var bytes [4]byte
-	_, _ = rand.Read(bytes[:]) // it never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(bytes[:]) // never fails; crypto/rand ends the process instead
 	return binary.NativeEndian.Uint32(bytes[:])
 }

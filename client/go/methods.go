@@ -1,5 +1,7 @@
 package tine
 
+// What the contract says about the methods: which are reads, and which may be repeated.
+
 import (
 	"sync"
 
@@ -9,13 +11,13 @@ import (
 	"github.com/tine-store/tine/client/go/tinev1"
 )
 
-// method is what the contract says of a call.
+// method holds the traits of a method.
 type method struct {
-	isRead       bool // running it again changes nothing
-	isRemembered bool // an operation id makes running it again change nothing
+	isRead       bool // it changes nothing
+	isRemembered bool // repeated under the same operation id, it changes nothing
 }
 
-// methods maps the paths of gRPC to what the descriptor says of them.
+// methods maps the gRPC paths of all methods to their traits.
 var methods = sync.OnceValue(func() map[string]method {
 	found := map[string]method{}
 	services := tinev1.File_tine_v1_store_proto.Services()
@@ -26,7 +28,7 @@ var methods = sync.OnceValue(func() map[string]method {
 			path := "/" + string(service.FullName()) + "/" + string(described.Name())
 			found[path] = method{
 				isRead: isRead(described),
-				// A broadcast stores nothing, so nothing remembers it.
+				// A broadcast is not stored, so tined does not remember it.
 				isRemembered: path != tinev1.StoreService_BroadcastEvent_FullMethodName,
 			}
 		}

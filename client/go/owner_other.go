@@ -4,5 +4,5 @@ package tine
 
 import "os"
 
-// isOwn is for systems with users in numbers.
+// isOwn checks nothing on systems without numeric users.
 func isOwn(os.FileInfo) bool { return true }

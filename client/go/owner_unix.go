@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// isOwn says whether a file is this user's, or root's.
+// isOwn reports whether this user or root owns a file.
 func isOwn(file os.FileInfo) bool {
 	stat, ok := file.Sys().(*syscall.Stat_t)
 	return ok && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())

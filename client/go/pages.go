@@ -1,5 +1,7 @@
 package tine
 
+// Iterators over listing calls.
+
 import (
 	"context"
 	"iter"
@@ -11,20 +13,20 @@ import (
 	"github.com/tine-store/tine/client/go/tinev1"
 )
 
-// Call is a method of tinev1.StoreServiceClient, such as store.ListSessions.
-type Call[Q, R proto.Message] func(ctx context.Context, request Q, opts ...grpc.CallOption) (R, error)
+// Listing is a listing call of tinev1.StoreServiceClient, such as store.ListSessions.
+type Listing[Q, R proto.Message] func(ctx context.Context, request Q, opts ...grpc.CallOption) (R, error)
 
-// All returns what a listing call lists, from all its pages, each fetched when the loop comes to
-// it. items takes them out of a page:
+// All iterates over the items of a listing call, and fetches each page when the loop comes to it.
+// items returns the items of a page:
 //
 //	for session, err := range tine.All(ctx, store.ListSessions, &tinev1.ListSessionsRequest{},
 //		(*tinev1.ListSessionsResponse).GetSessions) {
 //
-// An error comes once, as the last pair. The request's limit and page_bytes apply to each page, and
-// its cursor says where to begin. The request is not changed. Of SummarizeCost several rows may be
-// of one group: the caller adds them up.
+// An error ends the iteration, as its last pair. The request's limit and page_bytes apply to each
+// page, its cursor says where to begin, and the request is not changed. Several rows of SummarizeCost
+// may belong to one group; the caller adds them up.
 func All[Q, R proto.Message, T any](
-	ctx context.Context, call Call[Q, R], request Q, items func(R) []T,
+	ctx context.Context, call Listing[Q, R], request Q, items func(R) []T,
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for page, err := range Pages(ctx, call, request) {
@@ -42,10 +44,10 @@ func All[Q, R proto.Message, T any](
 	}
 }
 
-// Pages returns the pages of a listing call, each fetched when the loop comes to it. It is for what
-// a page says beside its items, as the first page of BuildContext does; else see All.
+// Pages iterates over the pages of a listing call, and fetches each when the loop comes to it. It is
+// for replies that hold more than items, as the first page of BuildContext does.
 func Pages[Q, R proto.Message](
-	ctx context.Context, call Call[Q, R], request Q,
+	ctx context.Context, call Listing[Q, R], request Q,
 ) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		next := request.ProtoReflect().New()
@@ -59,7 +61,7 @@ func Pages[Q, R proto.Message](
 	}
 }
 
-// turn makes a request ask for what follows a page. False: nothing does.
+// turn makes a request ask for the page that follows. It returns false after the last page.
 func turn(request protoreflect.Message, page proto.Message) bool {
 	switch page := page.(type) {
 	case interface{ GetNextCursor() string }:
@@ -69,8 +71,8 @@ func turn(request protoreflect.Message, page proto.Message) bool {
 	case *tinev1.ListEventsResponse:
 		request := request.Interface().(*tinev1.ListEventsRequest)
 		request.AfterSequence = page.NextAfterSequence
-		request.InstanceId = page.InstanceId // a store in its place is not the same listing
+		request.InstanceId = page.InstanceId // tined refuses it if the store was replaced
 		return page.More
 	}
-	return false // no listing: there is one page
+	return false // not a listing call: there is one page
 }

@@ -1,5 +1,7 @@
 package tine
 
+// The reasons of failed calls.
+
 // Reason says why a call failed, more precisely than its code. It is a name of enum Reason in
 // proto/tine/v1/store.proto without the prefix REASON_. It is an error itself, so that
 // errors.Is(err, SessionNotFound) works.

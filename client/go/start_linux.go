@@ -1,8 +1,8 @@
 package tine
 
-// Starting tined, as the command line does it (client/cli/start.c). Whoever holds the lock looks
-// once more whether one listens, then starts one and keeps the lock until it is ready. So twenty
-// at once start one, and nineteen find it.
+// Starting tined, as the command line does (client/cli/start.c). A client that holds the lock checks
+// again whether a tined listens, then starts one and keeps the lock until it is ready. So of twenty
+// clients one starts it and nineteen find it.
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ import (
 const (
 	idleExit     = "30m"
 	readyWait    = 60 * time.Second
-	endedWait    = 15 * time.Second // tined gives up on its clients after 6 s
+	endedWait    = 15 * time.Second // a tined that stops waits up to 6 s for its clients
 	lockPause    = 20 * time.Millisecond
 	exitInUse    = 3
 	lastWordsMax = 4096
@@ -40,14 +40,14 @@ func newStarter(a address) (*starter, error) {
 	if a.transport != transportIPC {
 		return nil, errors.New("tine: WithStart is for ipc:// only")
 	}
-	socket, err := filepath.Abs(a.target) // tined leaves this directory
+	socket, err := filepath.Abs(a.target) // tined runs in another directory
 	if err == nil {
 		err = checkPathLength(socket)
 	}
 	return &starter{socket: socket}, err
 }
 
-// start connects by `dial`, after having started a tined if that is still needed.
+// start starts a tined unless one listens by now, and connects to it with dial.
 func (s *starter) start(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
 	tined, err := findTined()
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *starter) start(ctx context.Context, dial func() (net.Conn, error)) (net
 		if socket, err := dial(); err == nil {
 			return socket, nil
 		}
-		// Who has the socket and does not answer is about to leave.
+		// A process that holds the socket and does not answer is about to exit.
 		if s.waitForHolder() {
 			err = l.run(ctx)
 		}
@@ -81,7 +81,7 @@ func (s *starter) start(ctx context.Context, dial func() (net.Conn, error)) (net
 	return dial()
 }
 
-// findTined returns $TINED, or the tined in $PATH.
+// findTined returns the path of $TINED, or of the tined in $PATH.
 func findTined() (string, error) {
 	name := os.Getenv("TINED")
 	if name == "" {
@@ -94,7 +94,7 @@ func findTined() (string, error) {
 	return filepath.Abs(path)
 }
 
-// stateDirectory is where the log and the lock are; it is made if it is missing.
+// stateDirectory returns the directory of the log and the lock. It makes it if it is missing.
 func stateDirectory() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -112,7 +112,7 @@ func stateDirectory() (string, error) {
 	return directory, nil
 }
 
-// takeLock waits for the one who has it. To close the file gives it back.
+// takeLock waits for the lock. Closing the file releases it.
 func takeLock(ctx context.Context, path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -138,12 +138,13 @@ func takeLock(ctx context.Context, path string) (*os.File, error) {
 
 var errInUse = errors.New("tined says that another process has the socket or the store")
 
-// launch is the start of one process.
+// launch has the arguments of a tined to start.
 type launch struct {
 	tined, socket, log string
 }
 
-// run starts tined and waits until it is ready or has ended.
+// run starts tined and waits until it is ready. It returns errInUse or another error if tined ends
+// instead.
 func (l launch) run(ctx context.Context) error {
 	log, err := os.OpenFile(l.log, os.O_RDWR|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NOCTTY,
 		0o600)
@@ -174,7 +175,7 @@ func (l launch) run(ctx context.Context) error {
 		return fmt.Errorf("no tined runs, and %s cannot be started: %w", l.tined, err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }() // for as long as it lives, or it would stay a zombie
+	go func() { ended <- command.Wait() }() // also later, so that tined does not stay a zombie
 	ready := make(chan error, 1)
 	go func() { ready <- waitForReady(notified) }()
 	select {
@@ -192,7 +193,7 @@ func (l launch) run(ctx context.Context) error {
 	}
 }
 
-// waitForReady takes what tined says as a service of systemd would.
+// waitForReady waits for the message that tined sends to systemd when it is ready.
 func waitForReady(notified *net.UnixConn) error {
 	var message [1024]byte
 	for {
@@ -206,7 +207,7 @@ func waitForReady(notified *net.UnixConn) error {
 	}
 }
 
-// why returns what tined said last, to its log, as the reason of its end.
+// why returns the first line that tined has logged since the offset, as the reason of its end.
 func (l launch) why(log *os.File, from int64) error {
 	said := make([]byte, lastWordsMax)
 	count, _ := log.ReadAt(said, from)
@@ -218,8 +219,9 @@ func (l launch) why(log *os.File, from int64) error {
 	return fmt.Errorf("tined does not start: %s", line)
 }
 
-// waitForHolder waits for the end of the process that the socket's lock names: a tined that was
-// told to stop, and still answers what it had accepted. False: it does not end.
+// waitForHolder waits until the process that the socket's lock file names has ended: a tined that is
+// stopping and still answers the calls it has accepted. It returns false if the process does not
+// end.
 func (s *starter) waitForHolder() bool {
 	text, err := os.ReadFile(s.socket + ".lock")
 	if err != nil {

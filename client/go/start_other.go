@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// starter is for Linux.
+// starter exists on Linux only.
 type starter struct{}
 
 func newStarter(address) (*starter, error) {

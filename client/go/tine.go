@@ -1,24 +1,30 @@
-// Package tine connects to tined, the daemon that keeps the conversations of AI agents.
+// Package tine is a client of tined, the daemon that stores the conversations of AI agents.
 //
-// Dial returns a grpc.ClientConnInterface, so the stubs are those of protoc-gen-go-grpc (package
-// tinev1), and errors are those of google.golang.org/grpc/status; but there is no gRPC below them:
-// protobuf messages go over tined's own socket, without a library that is not Go.
+// Dial returns a grpc.ClientConnInterface. The stubs are those of protoc-gen-go-grpc (package
+// tinev1), and errors are those of google.golang.org/grpc/status. There is no gRPC on the wire: the
+// client sends protobuf messages over tined's own socket, and needs no native library.
 //
 //	client, err := tine.Dial("")
 //	store := tinev1.NewStoreServiceClient(client)
 //	reply, err := store.GetSession(ctx, &tinev1.GetSessionRequest{SessionId: id})
 //
-// Calls share one connection, which is made by the first call and again when it broke. At most 64
-// are in flight; the next ones wait their turn. A call ends when its context does. One whose
-// connection broke is Unavailable, and the message says whether it may have been done; WithRetry
-// has it sent again under the same operation id, so that a write happens once.
+// All calls of a client share one connection. The first call makes it, and a later call makes a new
+// one if it broke. At most 64 calls are in flight; further calls wait. A call ends when its context
+// ends. A call whose connection broke fails with codes.Unavailable, and the message says whether
+// tined may have run it. With WithRetry the client sends such a call again under the same operation
+// id, so that a write runs once.
 //
-// WatchEvents is a stream that goes on through lost connections and restarts of tined, without a
-// gap and without an event twice.
+// An error has a Reason beside its code: Is(err, SessionNotFound). A malformed id is
+// InvalidArgument, not a NotFound, and so is a limit that is too large.
 //
-// What a call carries beside its request is outgoing gRPC metadata: tine-operation-id (a write's;
-// one is made unless it is given, "" says none), tine-token, traceparent, and tine-sync, whose value
-// 1 asks a relaxed tined to answer when this call, and all before it, is on the disk.
+// All and Pages range over the pages of a listing call.
+//
+// WatchEvents is a stream that survives lost connections and restarts of tined. It skips no event
+// and repeats none.
+//
+// Further arguments of a call are outgoing gRPC metadata: tine-operation-id (of a write; the client
+// makes one unless it is given, and "" means none), tine-token, traceparent, and tine-sync. With
+// tine-sync 1 a relaxed tined answers when this call and all calls before it are on disk.
 package tine
 
 import (
@@ -30,7 +36,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Client is a connection to one tined, for any number of goroutines.
+// Client is a connection to one tined. Any number of goroutines may use it.
 type Client struct {
 	options options
 	address address
@@ -50,37 +56,38 @@ type options struct {
 	retry  time.Duration
 	starts bool
 
-	busSilence, busRetry time.Duration // tests shorten them
+	busSilence, busRetry time.Duration // shorter in tests
 }
 
-// Option is what may be said to Dial.
+// Option is an option of Dial.
 type Option func(*options)
 
-// WithToken gives the token that a tined on tcp asks for. The metadata tine-token of a call goes
-// before it.
+// WithToken sets the token that a tined on tcp requires. The metadata tine-token of a call overrides
+// it.
 func WithToken(token string) Option {
 	return func(o *options) { o.token = token }
 }
 
-// WithRetry has calls whose connection broke, and those that tined refused as Unavailable, sent
-// again until their deadline, or for so long if they have none: those that did not leave, reads,
-// and writes with an operation id, which tined runs once however often they come. BroadcastEvent is
-// not sent again, for nothing remembers it.
+// WithRetry makes the client repeat a call whose connection broke, or that tined refused as
+// Unavailable, until the call's deadline, or for the given time if it has none. It repeats calls
+// that were not sent, reads, and writes with an operation id, which tined runs once however often
+// it receives them. It does not repeat BroadcastEvent, because tined does not remember it.
 func WithRetry(limit time.Duration) Option {
 	return func(o *options) { o.retry = limit }
 }
 
-// WithStart starts a tined when none listens on the Unix socket: $TINED, or the one in $PATH. It
-// ends half an hour after its last client and writes to $XDG_STATE_HOME/tine/tined.log. Linux only.
+// WithStart starts a tined if none listens on the Unix socket: $TINED, or the tined in $PATH. It
+// exits half an hour after its last client left, and logs to $XDG_STATE_HOME/tine/tined.log. Linux
+// only.
 func WithStart() Option {
 	return func(o *options) { o.starts = true }
 }
 
-// Dial makes a client of the tined behind a URL. It does not connect: the first call does.
+// Dial returns a client for the tined at a URL. It does not connect; the first call does, or Ready.
 //
-//	ipc:///run/user/1000/tine/tine.sock    a Unix socket
+//	ipc:///run/user/1000/tine/tine.sock    a Unix socket; the path has at most 107 bytes
 //	tcp://127.0.0.1:7461                   with a token (WithToken)
-//	(none)                                 where the command line looks: $TINE_URL; $TINE_SOCKET, a
+//	(empty)                                the command line's default: $TINE_URL; $TINE_SOCKET, a
 //	                                       path or a URL; $XDG_RUNTIME_DIR/tine/tine.sock; in /tmp
 func Dial(url string, opts ...Option) (*Client, error) {
 	client := &Client{
@@ -106,7 +113,8 @@ func Dial(url string, opts ...Option) (*Client, error) {
 	return client, nil
 }
 
-// Close ends the client: calls and streams in flight, and later ones, are Canceled.
+// Close closes the client. Its calls and streams, those in flight and later ones, fail with
+// codes.Canceled.
 func (c *Client) Close() error {
 	c.close()
 	c.link.shutdown()
@@ -120,8 +128,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// WithOperationID returns a context whose write carries this operation id: the same one again,
-// within a day, changes nothing and is answered as the first time. "" says none.
+// WithOperationID returns a context whose write carries this operation id. A write that repeats an
+// operation id within a day changes nothing and gets the first reply. "" means no operation id.
 func WithOperationID(ctx context.Context, id string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, metadataOperationID, id)
 }

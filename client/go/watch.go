@@ -1,12 +1,12 @@
 package tine
 
-// Watching: the bus for speed, ListEvents for certainty (docs/wire.md, "Watching, for who writes a
-// client"; client/c/watch.c is the same in C).
+// The stream of WatchEvents, made of the bus and ListEvents (docs/wire.md, "Watching, for who writes
+// a client"; client/c/watch.c is the same in C).
 //
-// ListEvents misses nothing: sequences of one store have no gaps and never repeat. The bus tells at
-// once but may lose. Hence the order: subscribe, then list, then take from the bus what follows the
-// position; drop what is not past it; and where it does not follow, list again. Without a bus the
-// watch lists, and waits at the server for news.
+// ListEvents is complete: the sequences of a store have no gaps and never repeat. The bus is fast but
+// may lose events. So a watch subscribes, then lists, then takes from the bus the event that follows
+// its position, drops events before the position, and lists again if an event is missing. Without a
+// bus the watch lists, and the server holds the call until there is an event.
 
 import (
 	"context"
@@ -27,11 +27,11 @@ const (
 	busSilence   = 15 * time.Second // three heartbeats
 	busRetry     = 50 * time.Millisecond
 	busRetryMax  = 30 * time.Second
-	firstMessage = 100 * time.Millisecond // then a watch begins without it
-	unsureMin    = 5 * time.Millisecond   // between the listings until the first message …
-	unsureMax    = 160 * time.Millisecond // … twice as long each time
-	listWait     = 30 * time.Second       // at the server, for news
-	listReply    = 5 * time.Second        // beyond the wait, to connect and to answer
+	firstMessage = 100 * time.Millisecond // how long a watch waits for it before it begins
+	unsureMin    = 5 * time.Millisecond   // between listings until the first message …
+	unsureMax    = 160 * time.Millisecond // … doubling each time
+	listWait     = 30 * time.Second       // how long the server may hold a listing
+	listReply    = 5 * time.Second        // beyond that, to connect and to answer
 	pageEvents   = 1000
 	pauseMin     = 20 * time.Millisecond
 	pauseMax     = time.Second
@@ -40,31 +40,31 @@ const (
 	kindSessionPurged = "session.purged"
 )
 
-// watch is the stream of WatchEvents. One goroutine receives; nothing runs meanwhile.
+// watch is the stream of WatchEvents. One goroutine receives; the watch has no goroutine of its own.
 type watch struct {
 	client    *Client
 	outer     context.Context // the caller's
-	ctx       context.Context // ends with it, with the client, or after an error
+	ctx       context.Context // ends with outer, with the client, or after an error
 	cancel    context.CancelFunc
 	options   callOptions
-	link      *link // of its own: a listing that waits would take the place of a call
-	err       error // how the stream ended
+	link      *link // its own, because a listing that waits would occupy the place of a call
+	err       error // why the stream ended
 	isStarted bool
 
 	request      *tinev1.WatchEventsRequest
-	topic        string // what topics of the session begin with
+	topic        string // the prefix of the session's topics
 	instanceID   string
-	after        uint64 // the sequence of the last event given out or left out
+	after        uint64 // the sequence of the last event that was returned or skipped
 	page         *tinev1.ListEventsResponse
 	pageIndex    int
-	pause        time.Duration // after replies that came empty before their time
+	pause        time.Duration // after empty replies that came early
 	listFailures int
 
 	bus            *bus
-	isBehind       bool      // there may be events that the bus did not or will not tell of
-	toldNewest     uint64    // by the bus, when it told of a gap
-	heard          time.Time // the last message came, or the subscription was made
-	asked          time.Time // the caller began to wait for the next event
+	isBehind       bool      // there may be events that the bus did not or will not send
+	toldNewest     uint64    // the newest sequence on the bus when it showed a gap
+	heard          time.Time // when the last message came, or the subscription was made
+	asked          time.Time // when the caller began to wait for the next event
 	unsure         time.Duration
 	busFailures    int
 	subscribeAfter time.Time
@@ -72,8 +72,8 @@ type watch struct {
 
 var _ grpc.ClientStream = (*watch)(nil)
 
-// NewStream begins a stream; the only one is WatchEvents. What it needs is given back when the
-// context ends, or after an error.
+// NewStream begins a stream for the generated stubs. The only stream is WatchEvents. It releases its
+// resources when the context ends, or after an error.
 func (c *Client) NewStream(
 	ctx context.Context, _ *grpc.StreamDesc, path string, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
@@ -101,23 +101,23 @@ func (c *Client) NewStream(
 	return w, nil
 }
 
-// leave takes the stream out of the client's list.
+// leave removes the stream from the client's list.
 func (w *watch) leave() {
 	w.client.mutex.Lock()
 	delete(w.client.streams, w)
 	w.client.mutex.Unlock()
 }
 
-// shutdown ends the stream from outside.
+// shutdown ends the stream. Any goroutine may call it.
 func (w *watch) shutdown() {
 	w.cancel()
 	w.link.shutdown()
 }
 
-// Header is empty, as is Trailer: there is no HTTP below.
+// Header returns nothing: there is no HTTP below.
 func (w *watch) Header() (metadata.MD, error) { return metadata.MD{}, nil }
 
-// Trailer holds tine-reason once the stream has failed.
+// Trailer returns tine-reason if the stream has failed.
 func (w *watch) Trailer() metadata.MD {
 	if reason := ReasonOf(w.err); reason != "" {
 		return metadata.Pairs(metadataReason, string(reason))
@@ -125,14 +125,14 @@ func (w *watch) Trailer() metadata.MD {
 	return metadata.MD{}
 }
 
-// CloseSend has nothing to do: the one request was sent.
+// CloseSend does nothing: the stream has one request.
 func (w *watch) CloseSend() error { return nil }
 
-// Context is the stream's.
+// Context returns the stream's context.
 func (w *watch) Context() context.Context { return w.ctx }
 
-// SendMsg takes the WatchEventsRequest and begins to watch: what is written after it returned will
-// be received.
+// SendMsg takes the WatchEventsRequest and begins to watch. The stream receives all events that are
+// written after SendMsg returned.
 func (w *watch) SendMsg(message any) error {
 	w.request = new(tinev1.WatchEventsRequest)
 	if err := copyMessage(message, w.request); err != nil {
@@ -180,7 +180,7 @@ func (w *watch) RecvMsg(message any) error {
 	return nil
 }
 
-// end notes how the stream ended and gives back what it has.
+// end notes why the stream ended and releases its resources.
 func (w *watch) end(err error) error {
 	switch {
 	case w.client.closed.Err() != nil:
@@ -203,12 +203,13 @@ func watchEnded(err error) error {
 	return ended
 }
 
-// start finds the position. The first page names the store, and says whether the position is one of
-// its. While the oldest event is being pruned it may be gone by the time it is asked for.
+// start finds the first position and lists the first page. The page names the store, and tined
+// refuses a position that is not the store's. The oldest event may be pruned before it is listed;
+// then start tries again.
 func (w *watch) start() error {
 	w.keepBus()
 	if w.bus != nil && !w.bus.isLive {
-		// It may be dropped: it was sent before the watch began.
+		// The message can be dropped: it was sent before the watch began.
 		if _, err := w.bus.next(time.Now().Add(firstMessage)); err != nil {
 			w.dropBus()
 		}
@@ -271,14 +272,14 @@ func (w *watch) next() (*tinev1.Event, error) {
 	}
 }
 
-// mayGoOn says whether a listing failed for a reason that passes, and has waited for a while then.
+// mayGoOn reports whether a listing failed for a reason that may pass. In that case it has paused.
 func (w *watch) mayGoOn(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted:
 	default:
 		return false
 	}
-	w.busFailures = 0 // whoever comes next may have a bus
+	w.busFailures = 0 // the next tined may have a bus
 	w.listFailures++
 	w.sleep(backoff(backoffMin, w.listFailures))
 	return w.ctx.Err() == nil
@@ -295,7 +296,8 @@ func (w *watch) sleep(pause time.Duration) {
 
 // Listing.
 
-// waitForNews is how long a listing may wait at the server: not past the next look for a bus.
+// waitForNews returns how long the server may hold a listing: not longer than until the next attempt
+// to subscribe.
 func (w *watch) waitForNews() time.Duration {
 	if w.client.address.events() == "" {
 		return listWait
@@ -303,7 +305,7 @@ func (w *watch) waitForNews() time.Duration {
 	return min(max(time.Until(w.subscribeAfter), time.Millisecond), listWait)
 }
 
-// list asks for what comes after the position.
+// list fetches the page after the position.
 func (w *watch) list(wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(w.ctx, wait+listReply)
 	defer cancel()
@@ -311,7 +313,7 @@ func (w *watch) list(wait time.Duration) error {
 	page := new(tinev1.ListEventsResponse)
 	wanted := impatient
 	if w.isStarted {
-		wanted = patient // a stream that has begun waits for a tined that is restarted
+		wanted = patient // wait for a tined that is being restarted
 	}
 	err := w.client.invoke(ctx, w.link, tinev1.StoreService_ListEvents_FullMethodName,
 		&tinev1.ListEventsRequest{
@@ -332,7 +334,7 @@ func (w *watch) list(wait time.Duration) error {
 	return nil
 }
 
-// replacePage takes over a page: the one before was given out whole.
+// replacePage makes a page the current one. All events of the page before have been returned.
 func (w *watch) replacePage(page *tinev1.ListEventsResponse) {
 	if w.instanceID == "" {
 		w.instanceID = page.InstanceId
@@ -348,14 +350,14 @@ func (w *watch) replacePage(page *tinev1.ListEventsResponse) {
 	}
 	w.isBehind = false
 	if w.bus != nil && page.NewestSequence < w.toldNewest {
-		// The bus told of events that the store does not have: it is another's.
+		// The bus sent sequences that the store does not have: it is another store's bus.
 		w.dropBus()
 	}
 	w.toldNewest = 0
 }
 
-// pauseIfHurried waits where a server answered at once with nothing: it has too many calls that
-// wait, or is about to stop, and is not to be asked in a loop.
+// pauseIfHurried pauses if the server returned an empty page early: it holds too many calls, or is
+// about to stop. Without the pause the watch would call it in a loop.
 func (w *watch) pauseIfHurried(asked time.Duration, begun time.Time) {
 	if time.Since(begun) > asked/2 {
 		return
@@ -364,7 +366,7 @@ func (w *watch) pauseIfHurried(asked time.Duration, begun time.Time) {
 	w.sleep(w.pause)
 }
 
-// takeOfPage returns the next event of the page that is wanted; nil when there is none.
+// takeOfPage returns the next event of the page that the request asks for; nil if there is none.
 func (w *watch) takeOfPage() *tinev1.Event {
 	for w.page != nil && w.pageIndex < len(w.page.Events) {
 		event := w.page.Events[w.pageIndex]
@@ -383,7 +385,8 @@ func (w *watch) takeOfPage() *tinev1.Event {
 
 // Listening.
 
-// keepBus subscribes if that is due. Everything must be listed once afterwards.
+// keepBus subscribes if there is no subscription and it is time for an attempt. The watch must list
+// once afterwards.
 func (w *watch) keepBus() {
 	path := w.client.address.events()
 	if w.bus != nil || path == "" || time.Now().Before(w.subscribeAfter) {
@@ -399,7 +402,7 @@ func (w *watch) keepBus() {
 	}
 }
 
-// dropBus goes on without one: there is none, or it is of no use. It is tried again later.
+// dropBus ends the subscription, or notes that there is none. The watch subscribes again later.
 func (w *watch) dropBus() {
 	if w.bus != nil {
 		w.bus.close()
@@ -411,8 +414,8 @@ func (w *watch) dropBus() {
 	w.subscribeAfter = time.Now().Add(pause)
 }
 
-// takeOfBus returns the next event that the bus has. Nil: the watch is behind, without a bus, or
-// has ended.
+// takeOfBus waits for the next event on the bus. It returns nil if the watch is behind, has no bus,
+// or has ended.
 func (w *watch) takeOfBus() *tinev1.Event {
 	for w.bus != nil && !w.isBehind && w.ctx.Err() == nil {
 		isUnsure := !w.bus.isLive
@@ -428,7 +431,7 @@ func (w *watch) takeOfBus() *tinev1.Event {
 		case message != nil:
 			w.heard = time.Now()
 			if !isUnsure {
-				w.busFailures = 0 // one message may be all that it ever sends
+				w.busFailures = 0 // only after a second message; some peers send one and no more
 			}
 			if event := w.takeMessage(message); event != nil {
 				return event
@@ -443,8 +446,8 @@ func (w *watch) takeOfBus() *tinev1.Event {
 	return nil
 }
 
-// silentAt is when a bus that says nothing is given up. While nobody asks for events nobody reads,
-// which is no silence: what came meanwhile is there to be taken.
+// silentAt returns when the watch gives up a bus that sends nothing. The time between two calls of
+// RecvMsg does not count, because nothing is read then; messages that came wait in the socket.
 func (w *watch) silentAt() time.Time {
 	since := w.heard
 	if w.asked.After(since) {
@@ -453,8 +456,8 @@ func (w *watch) silentAt() time.Time {
 	return since.Add(w.client.options.busSilence)
 }
 
-// takeMessage returns the event of a message of the bus, if it is one that the watch wants now. All
-// messages are looked at: those of other sessions move the position too.
+// takeMessage returns the event of a message, or nil if the watch does not want it. It looks at all
+// messages, because those of other sessions move the position too.
 func (w *watch) takeMessage(bytes []byte) *tinev1.Event {
 	message, err := readBusMessage(bytes)
 	if err != nil {
@@ -493,9 +496,9 @@ func (w *watch) takeMessage(bytes []byte) *tinev1.Event {
 	return event
 }
 
-// isNext says whether an event that has a sequence is the next one of the watch. One of a session
-// says which one was the session's last: between that and the position there is none of it. What a
-// purged session's watch gets, ListEvents says.
+// isNext reports whether an event with a sequence is the next one of the watch. An event of a session
+// names the session's previous event; if that is not past the position, no event is missing. When
+// the session is purged, ListEvents decides what the watch gets.
 func (w *watch) isNext(message *busMessage, isMine bool) bool {
 	isOfSession := w.topic != "" && isMine
 	if isOfSession && message.kind == kindSessionPurged {
@@ -508,13 +511,13 @@ func (w *watch) isNext(message *busMessage, isMine bool) bool {
 	return isOfSession && previous > 0 && previous <= w.after
 }
 
-// fallBehind notes a gap, up to the sequence that was told.
+// fallBehind notes that the bus has skipped events, up to a sequence that it named.
 func (w *watch) fallBehind(toldNewest uint64) {
 	w.isBehind = true
 	w.toldNewest = toldNewest
 }
 
-// copyMessage fills a message from another of the same type, of whatever package.
+// copyMessage copies a message into one of the same type, which may come from another package.
 func copyMessage(from, to any) error {
 	source, ok := from.(proto.Message)
 	target, isMessage := to.(proto.Message)
