@@ -65,7 +65,7 @@ func parseURL(url string) (address, error) {
 		return address{}, errors.New("tine: a store in the process (embedded:) is for C only; " +
 			"this client calls tined by ipc://PATH or tcp://HOST:PORT")
 	}
-	return address{}, fmt.Errorf("tine: the URL %q is none of ipc://PATH and tcp://HOST:PORT", url)
+	return address{}, fmt.Errorf("tine: the URL %q is neither ipc://PATH nor tcp://HOST:PORT", url)
 }
 
 func ipcAddress(path string) (address, error) {
@@ -86,8 +86,8 @@ func checkPathLength(path string) error {
 	return nil
 }
 
-// defaultAddress returns the address that the command line uses too: $TINE_URL, $TINE_SOCKET (a path
-// or a URL), or tined's default socket under $XDG_RUNTIME_DIR or /tmp.
+// defaultAddress returns the address that the command line uses too: $TINE_URL, $TINE_SOCKET (a
+// path or a URL), or tined's default socket under $XDG_RUNTIME_DIR or /tmp.
 func defaultAddress() (address, error) {
 	if url := os.Getenv("TINE_URL"); url != "" {
 		return parseURL(url)

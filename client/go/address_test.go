@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// freePort returns an address on this host that nobody has, with a port that the kernel gives to
-// nobody who does not ask for it.
+// freePort returns an unused address on this host. Its port is outside the range from which the
+// kernel takes ports by itself.
 func freePort(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
@@ -25,7 +25,7 @@ func freePort(t testing.TB) string {
 	return ""
 }
 
-// waitForTCP waits until a daemon that answers on its Unix socket listens on tcp, too.
+// waitForTCP waits until a daemon also answers on tcp.
 func waitForTCP(t testing.TB, address, token string) {
 	t.Helper()
 	client := dial(t, "tcp://"+address, WithToken(token), WithRetry(limit))
@@ -130,7 +130,7 @@ func TestADirectoryOfOthersIsNotTrusted(t *testing.T) {
 	if err := a.check(); err == nil {
 		t.Error("a directory that all can write to")
 	}
-	a.isInTmp = false // who names a place knows it
+	a.isInTmp = false // a place that the caller has named is not checked
 	if err := a.check(); err != nil {
 		t.Error(err)
 	}

@@ -46,7 +46,8 @@ func (b *bus) close() {
 	b.socket.Close()
 }
 
-// next waits for a message, which is valid until the next call. It returns nil if none came in time.
+// next waits for a message, which is valid until the next call. It returns nil if none came in
+// time.
 func (b *bus) next(until time.Time) ([]byte, error) {
 	isSet := false
 	for {

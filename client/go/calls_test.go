@@ -59,7 +59,7 @@ func TestAnErrorIsAStatusWithAReason(t *testing.T) {
 	}
 }
 
-// What the README says of arguments that are refused.
+// The README says which arguments are refused.
 func TestMalformedIDsAndLargeLimitsAreInvalidArguments(t *testing.T) {
 	client := dial(t, startDaemon(t, "--ephemeral").URL())
 	session := createSession(t, client)
@@ -82,7 +82,7 @@ func TestMalformedIDsAndLargeLimitsAreInvalidArguments(t *testing.T) {
 	}
 }
 
-// allMethods calls every method of the service but the stream with an empty request.
+// allMethods calls every method of the service, except the stream, with an empty request.
 func allMethods(t *testing.T, client *Client, call func(method protoreflect.MethodDescriptor, invoke func(context.Context) error)) {
 	t.Helper()
 	all := tinev1.File_tine_v1_store_proto.Services().Get(0).Methods()
@@ -255,8 +255,8 @@ func TestThe65thCallWaitsForItsTurn(t *testing.T) {
 	}
 }
 
-// A server that answers none of 64 calls before they are given up has its connection closed: else
-// the client could never call again.
+// The client closes the connection to a server that answers none of 64 calls before they are
+// abandoned. Otherwise it could never make another call.
 func TestAConnectionFullOfAbandonedCallsIsGivenUp(t *testing.T) {
 	s := serve(t, func(c *serverCall) {
 		if c.number >= inFlightMax {
@@ -271,7 +271,7 @@ func TestAConnectionFullOfAbandonedCallsIsGivenUp(t *testing.T) {
 		go func() { defer group.Done(); _ = health(ctx, client) }()
 	}
 	eventually(t, "64 requests", func() bool { _, requests := s.count(); return requests == inFlightMax })
-	// One that waits already, and one that comes later.
+	// One call that waits already, and one that comes later.
 	waiting := make(chan error)
 	go func() { waiting <- health(within(t), client) }()
 	cancel()
@@ -287,7 +287,7 @@ func TestAConnectionFullOfAbandonedCallsIsGivenUp(t *testing.T) {
 	}
 }
 
-// Nothing of those that wait for a slot was sent: they go on over a new connection.
+// Calls that wait for a slot have not been sent, so they are made over a new connection.
 func TestCallsThatWaitWhenTheirConnectionIsGivenUpAreMade(t *testing.T) {
 	for range 20 {
 		s := serve(t, func(c *serverCall) {
@@ -345,20 +345,10 @@ func TestACallWhoseConnectionBrokeIsNotSentAgainByItself(t *testing.T) {
 	if _, requests := s.count(); requests != 1 {
 		t.Errorf("%d requests", requests)
 	}
-	if err := health(grpcPatient(t, client)); err != nil {
+	invokePatiently(t, client) // the client waits before it connects again
+	if err := health(within(t), client); err != nil {
 		t.Errorf("the next call: %v", err)
 	}
-}
-
-// grpcPatient waits until the client's backoff is over.
-func grpcPatient(t *testing.T, client *Client) (context.Context, *Client) {
-	t.Helper()
-	err := client.Invoke(within(t), tinev1.StoreService_Health_FullMethodName,
-		&tinev1.HealthRequest{}, &tinev1.HealthResponse{}, grpc.WaitForReady(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return within(t), client
 }
 
 func TestRetriesCarryTheSameOperationID(t *testing.T) {
@@ -366,7 +356,7 @@ func TestRetriesCarryTheSameOperationID(t *testing.T) {
 		switch c.number {
 		case 0, 1:
 			c.connection.Close()
-		case 2: // tined says so of what it did not do
+		case 2: // tined answers so if it did not run the call
 			c.reply(&tinev1.Response{Status: &tinev1.Status{Code: int32(codes.Unavailable)}})
 		default:
 			c.ok()
@@ -407,7 +397,7 @@ func TestRetriesEndInTime(t *testing.T) {
 	wantStatus(t, health(ctx, client), codes.DeadlineExceeded, "DEADLINE_EXCEEDED")
 }
 
-// A connection that was closed while nobody used it shows that at the first byte.
+// The first byte that is sent over a connection shows that the server has closed it.
 func TestAStaleConnectionIsMadeAgain(t *testing.T) {
 	s := serve(t, (*serverCall).ok)
 	client := dial(t, s.url())
@@ -530,7 +520,7 @@ func TestLargeMessagesThereAndBack(t *testing.T) {
 	group.Wait()
 }
 
-// Calls of all kinds of length of life, at random, leave nothing in disorder.
+// Calls that end at any moment leave the connection usable.
 func TestCallsThatAreCancelledAtAnyMoment(t *testing.T) {
 	d := startDaemon(t)
 	checkLeaks(t, func() {
@@ -564,7 +554,7 @@ func TestCallsThatAreCancelledAtAnyMoment(t *testing.T) {
 	})
 }
 
-// A few callers are now alone, now not: who reads changes all the time.
+// Callers that are sometimes alone keep changing who reads.
 func TestAFewCallersTakeTurnsAtReading(t *testing.T) {
 	d := startDaemon(t)
 	client := dial(t, d.URL())

@@ -3,11 +3,11 @@ package tine
 // One connection and the calls in flight on it.
 //
 // Writing: the caller writes its frame at once and never blocks. A goroutine writes what the socket
-// does not take. A caller that finds another one writing only queues its frame. If many calls are in
-// flight, the writer first yields to the others, so that one system call sends all their frames.
+// does not take. A caller that finds another one writing only queues its frame. If many calls are
+// in flight, the writer first yields to the others, so that one system call sends all their frames.
 //
-// Reading: a caller that is alone on the connection waits for its reply in poll(2), which takes half
-// as long as a wake-up by the scheduler. If a second call begins, or after a short wait, the
+// Reading: a caller that is alone on the connection waits for its reply in poll(2), which takes
+// half as long as a wake-up by the scheduler. If a second call begins, or after a short wait, the
 // connection's goroutine reads for all.
 
 import (
@@ -206,9 +206,9 @@ func (c *conn) takeSlot(ctx context.Context) (*slot, error) {
 	return s, nil
 }
 
-// queueForSlot unlocks the mutex and waits until release hands over a slot, which still counts as in
-// flight. It returns with the mutex locked, or nil with the mutex unlocked if the connection broke
-// or the context ended.
+// queueForSlot unlocks the mutex and waits until release hands over a slot, which still counts as
+// in flight. It returns with the mutex locked, or nil with the mutex unlocked if the connection
+// broke or the context ended.
 func (c *conn) queueForSlot(ctx context.Context) *slot {
 	turn := make(chan *slot, 1)
 	c.waiting = append(c.waiting, turn)
@@ -266,8 +266,8 @@ func (c *conn) release(s *slot) {
 	c.mutex.Unlock()
 }
 
-// releaseBroken gives back the slot of a call whose connection broke. It reads with the mutex whether
-// the call was sent, because the writer may be about to note it.
+// releaseBroken gives back the slot of a call whose connection broke. It reads with the mutex
+// whether the call was sent, because the writer may be about to note it.
 func (c *conn) releaseBroken(s *slot) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -326,8 +326,8 @@ func (c *conn) writeRest(bytes []byte) {
 	}
 }
 
-// nextBatch takes frames out of the queue and returns their bytes. It returns nil if there are none;
-// the caller is then no longer the writer.
+// nextBatch takes frames out of the queue and returns their bytes. It returns nil if there are
+// none; the caller is then no longer the writer.
 func (c *conn) nextBatch() []byte {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -20,8 +20,8 @@ type direct struct {
 	wanted [1]unix.PollFd
 }
 
-// transfer holds the arguments and the results of a system call for its callback. A closure for each
-// call would cost an allocation.
+// transfer holds the arguments and the results of a system call for its callback. A closure for
+// each call would cost an allocation.
 type transfer struct {
 	run   func(fd uintptr) bool
 	bytes []byte

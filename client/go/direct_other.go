@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// direct does nothing on systems other than Linux: the runtime's poller does all reading and writing.
+// direct does nothing on systems other than Linux: the runtime's poller does all reading and
+// writing.
 type direct struct{}
 
 func (*direct) open(net.Conn) {}

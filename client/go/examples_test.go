@@ -34,7 +34,7 @@ func TestTheProgramOfTheReadmeRuns(t *testing.T) {
 	if len(blocks) != 2 {
 		t.Fatalf("the page has %d blocks of Go; wanted a program and a test", len(blocks))
 	}
-	// The test runs as that of package tinetest.
+	// The second block is a test of package tinetest.
 	example, err := os.ReadFile(filepath.Join("tinetest", "example_test.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestTheProgramOfTheReadmeRuns(t *testing.T) {
 	if err := os.WriteFile(program, blocks[0][1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// As if it were a file of this module.
+	// The program is built as if it were a file of this module.
 	place, err := filepath.Abs(filepath.Join("examples", "readme", "main.go"))
 	if err != nil {
 		t.Fatal(err)

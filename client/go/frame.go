@@ -43,7 +43,7 @@ const (
 )
 
 var (
-	errFrameType    = errors.New("it sent a frame that is none of SP")
+	errFrameType    = errors.New("it sent a frame of an unknown type")
 	errFrameTooLong = errors.New("it sent a frame that is too long")
 	errFrameNoID    = errors.New("it sent a reply without an id")
 )
@@ -71,8 +71,9 @@ func (t transport) putHeader(out []byte, payloadBytes int) {
 
 // inbox splits a stream of bytes into frames. It returns small frames where they were received; one
 // read may bring several. A large frame gets memory of its own in two steps: up to largeBytesAtOnce
-// for its first bytes, and all of it when these have come. So a peer that sends a length and nothing
-// else cannot make the client allocate frameBytesMax, and at most largeBytesAtOnce is copied.
+// for its first bytes, and all of it when these have come. So a peer that sends a length and
+// nothing else cannot make the client allocate frameBytesMax, and at most largeBytesAtOnce is
+// copied.
 type inbox struct {
 	transport  transport
 	buffer     []byte
@@ -111,8 +112,9 @@ func (in *inbox) took(count int) {
 	}
 }
 
-// next returns the next payload, or nil if more bytes are needed. After an error the stream cannot be
-// used. The caller owns a payload if isOwned is set; otherwise it may use it until it calls space.
+// next returns the next payload, or nil if more bytes are needed. After an error the stream cannot
+// be used. The caller owns a payload if isOwned is set; otherwise it may use it until it calls
+// space.
 func (in *inbox) next() (payload []byte, isOwned bool, err error) {
 	if in.largeBytes > 0 {
 		if len(in.large) < in.largeBytes {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -23,10 +24,10 @@ import (
 	"github.com/tine-store/tine/client/go/tinev1"
 )
 
-// limit is how long a test waits for what must happen.
+// limit is how long a test waits for an event before it fails.
 const limit = 60 * time.Second
 
-// built returns the path of a program of the C side.
+// built returns the path of a program from the C build tree.
 func built(t testing.TB, name ...string) string {
 	t.Helper()
 	directory := os.Getenv("TINE_BUILD")
@@ -43,7 +44,7 @@ func built(t testing.TB, name ...string) string {
 	return path
 }
 
-// scratch makes a directory with a short path, as sockets need it.
+// scratch makes a directory with a path that is short enough for sockets.
 func scratch(t testing.TB) string {
 	t.Helper()
 	directory, err := os.MkdirTemp("", "tine-go-")
@@ -54,7 +55,7 @@ func scratch(t testing.TB) string {
 	return directory
 }
 
-// eventually waits until something is true.
+// eventually waits until a condition is true.
 func eventually(t testing.TB, what string, isTrue func() bool) {
 	t.Helper()
 	for until := time.Now().Add(limit); !isTrue(); time.Sleep(time.Millisecond) {
@@ -64,7 +65,7 @@ func eventually(t testing.TB, what string, isTrue func() bool) {
 	}
 }
 
-// startDaemon starts the tined that was built, with a store of its own.
+// startDaemon starts the tined of the C build tree with a store of its own.
 func startDaemon(t testing.TB, arguments ...string) *tinetest.Daemon {
 	t.Helper()
 	return tinetest.Start(t, tinetest.WithTined(built(t, "server", "tined")),
@@ -86,7 +87,7 @@ func dial(t testing.TB, url string, opts ...Option) *Client {
 	return client
 }
 
-// within returns a context that ends when a test has waited for long enough.
+// within returns a context that ends after limit.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -156,7 +157,7 @@ func wantStatus(t testing.TB, err error, code codes.Code, reason Reason) {
 	}
 }
 
-// checkLeaks fails the test if goroutines or descriptors are left behind by what runs.
+// checkLeaks fails the test if run leaves goroutines or descriptors behind.
 func checkLeaks(t *testing.T, run func()) {
 	t.Helper()
 	goroutines, descriptors := runtime.NumGoroutine(), openFiles(t)
@@ -184,7 +185,7 @@ func openFiles(t testing.TB) int {
 	return len(entries)
 }
 
-// peer is tests/wire_peer in a mode.
+// startPeer starts tests/wire_peer in a mode.
 func startPeer(t *testing.T, mode string) (url string) {
 	t.Helper()
 	socket := filepath.Join(scratch(t), "peer.sock")
@@ -207,7 +208,7 @@ func startPeer(t *testing.T, mode string) (url string) {
 	return schemeIPC + socket
 }
 
-// server is one in this process whose replies a test decides.
+// server is a server in this process. The test decides what it replies.
 type server struct {
 	t        testing.TB
 	listener net.Listener
@@ -229,7 +230,7 @@ type serverCall struct {
 	request    *tinev1.Request
 }
 
-// serve answers each request on a goroutine of its own.
+// serve starts a server that calls answer for each request, on a goroutine of its own.
 func serve(t testing.TB, answer func(*serverCall)) *server {
 	t.Helper()
 	return serveAt(t, filepath.Join(scratch(t), "s.sock"), answer)
@@ -265,7 +266,7 @@ func (s *server) hangUp() {
 	}
 }
 
-// count is how many connections there have been, and requests.
+// count returns how many connections and requests there have been.
 func (s *server) count() (connections, requests int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -341,7 +342,7 @@ func (s *server) take(connection net.Conn, writing *sync.Mutex, payload []byte) 
 	}()
 }
 
-// reply answers; later ones may come before earlier ones.
+// reply answers a request. Requests may be answered in any order.
 func (c *serverCall) reply(response *tinev1.Response) {
 	body, err := proto.Marshal(response)
 	if err != nil {
@@ -355,7 +356,7 @@ func (c *serverCall) reply(response *tinev1.Response) {
 	_, _ = c.connection.Write(frame)
 }
 
-// ok answers that it went well.
+// ok answers with success.
 func (c *serverCall) ok() { c.reply(&tinev1.Response{Status: &tinev1.Status{}}) }
 
 func health(ctx context.Context, client *Client) error {
@@ -363,8 +364,18 @@ func health(ctx context.Context, client *Client) error {
 	return err
 }
 
+// invokePatiently makes a call that waits until the server can be connected to.
+func invokePatiently(t *testing.T, client *Client) {
+	t.Helper()
+	err := client.Invoke(within(t), tinev1.StoreService_Health_FullMethodName,
+		&tinev1.HealthRequest{}, &tinev1.HealthResponse{}, grpc.WaitForReady(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestMain(m *testing.M) {
-	// What a test says of the environment is all that holds.
+	// Only variables that a test sets count.
 	for _, name := range []string{"TINE_SOCKET", "TINE_URL", "XDG_RUNTIME_DIR", "TINED"} {
 		if err := os.Unsetenv(name); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -15,8 +15,7 @@ import (
 	"github.com/tine-store/tine/client/go/tinev1"
 )
 
-// Each call on a server that is none ends by its deadline, with an error that says so, and nothing
-// is left behind.
+// Each call to a hostile server fails by its deadline and leaves nothing behind.
 func TestHostileServers(t *testing.T) {
 	for _, mode := range []string{
 		"garbage", "bad-hello", "half-hello", "silent", "hello-then-silent", "hang-up",
@@ -122,7 +121,7 @@ func TestStatusesOfThePeerAreToldAsTheyAre(t *testing.T) {
 	}
 }
 
-// Requests that the socket does not take wait in the client, and do not keep their callers.
+// Requests that the socket does not take wait in the client and do not block their callers.
 func TestAServerThatDoesNotRead(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(scratch(t), "s.sock"))
 	if err != nil {

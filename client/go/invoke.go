@@ -73,10 +73,10 @@ func (c *Client) invoke(
 	return e.run(ctx)
 }
 
-// Ready waits until tined answers. With WithStart it starts one if none listens. It returns nil when
-// tined has answered. It returns an error at once if waiting does not help: tined cannot be started,
-// or it refuses the token. Otherwise it returns an error when the context ends, which says why the
-// last attempt failed.
+// Ready waits until tined answers. With WithStart it starts one if none listens. It returns nil
+// when tined has answered. It returns an error at once if waiting does not help: tined cannot be
+// started, or it refuses the token. Otherwise it returns an error when the context ends, which says
+// why the last attempt failed.
 func (c *Client) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return contextError(err, false)

@@ -18,11 +18,11 @@ const (
 	killWriters = 8
 )
 
-// ledger is what the writers were told.
+// ledger records how the writes ended.
 type ledger struct {
 	mutex   sync.Mutex
-	done    map[string]string // text: the message's id
-	unknown map[string]bool   // texts of writes that may have been done
+	done    map[string]string // the message's id, by text
+	unknown map[string]bool   // the texts of writes that may have been done
 }
 
 // write appends texts until the context ends, each once.
@@ -43,7 +43,8 @@ func (l *ledger) write(ctx context.Context, t *testing.T, client *Client, sessio
 	}
 }
 
-// check compares with the store: what was acknowledged is there once, the rest at most once.
+// check compares the ledger with the store: acknowledged writes are there once, others at most
+// once.
 func (l *ledger) check(t *testing.T, texts []string) {
 	count := map[string]int{}
 	for _, text := range texts {
@@ -62,7 +63,7 @@ func (l *ledger) check(t *testing.T, texts []string) {
 	}
 }
 
-// killUnderLoad kills the daemon again and again under writers and a watch, then checks both.
+// killUnderLoad kills the daemon several times while writers and a watch run, then checks both.
 func killUnderLoad(t *testing.T, opts ...Option) *ledger {
 	d := startDaemon(t)
 	client := dial(t, d.URL(), opts...)

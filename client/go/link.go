@@ -80,7 +80,8 @@ const (
 	patient                                // all
 )
 
-// permanentError is a failure that a later attempt would meet again, as when tined cannot be started.
+// permanentError is a failure that a later attempt would meet again, as when tined cannot be
+// started.
 type permanentError struct{ why error }
 
 func (e *permanentError) Error() string { return e.why.Error() }
@@ -294,7 +295,7 @@ func checkHello(heard [helloBytes]byte, wanted protocol) error {
 		return nil
 	}
 	name := map[protocol]string{protocolRep: "REP", protocolPub: "PUB"}[wanted]
-	return fmt.Errorf("what listens there is no %s socket", name)
+	return fmt.Errorf("the server is not a %s socket", name)
 }
 
 func randomUint32() uint32 {

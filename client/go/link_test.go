@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/tine-store/tine/client/go/tinev1"
@@ -63,15 +62,6 @@ func (c *fakeClock) wantPauses(t *testing.T, first time.Duration, count int) {
 		if most := first << i; pause > most || pause < most*4/5 {
 			t.Errorf("pause %d is %v, wanted %v or up to a fifth less", i, pause, most)
 		}
-	}
-}
-
-func invokePatiently(t *testing.T, client *Client) {
-	t.Helper()
-	err := client.Invoke(within(t), tinev1.StoreService_Health_FullMethodName,
-		&tinev1.HealthRequest{}, &tinev1.HealthResponse{}, grpc.WaitForReady(true))
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

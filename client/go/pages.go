@@ -14,7 +14,9 @@ import (
 )
 
 // Listing is a listing call of tinev1.StoreServiceClient, such as store.ListSessions.
-type Listing[Q, R proto.Message] func(ctx context.Context, request Q, opts ...grpc.CallOption) (R, error)
+type Listing[Q, R proto.Message] func(
+	ctx context.Context, request Q, opts ...grpc.CallOption,
+) (R, error)
 
 // All iterates over the items of a listing call, and fetches each page when the loop comes to it.
 // items returns the items of a page:
@@ -23,8 +25,8 @@ type Listing[Q, R proto.Message] func(ctx context.Context, request Q, opts ...gr
 //		(*tinev1.ListSessionsResponse).GetSessions) {
 //
 // An error ends the iteration, as its last pair. The request's limit and page_bytes apply to each
-// page, its cursor says where to begin, and the request is not changed. Several rows of SummarizeCost
-// may belong to one group; the caller adds them up.
+// page, its cursor says where to begin, and the request is not changed. Several rows of
+// SummarizeCost may belong to one group; the caller adds them up.
 func All[Q, R proto.Message, T any](
 	ctx context.Context, call Listing[Q, R], request Q, items func(R) []T,
 ) iter.Seq2[T, error] {
@@ -44,8 +46,8 @@ func All[Q, R proto.Message, T any](
 	}
 }
 
-// Pages iterates over the pages of a listing call, and fetches each when the loop comes to it. It is
-// for replies that hold more than items, as the first page of BuildContext does.
+// Pages iterates over the pages of a listing call, and fetches each when the loop comes to it. It
+// is for replies that hold more than items, as the first page of BuildContext does.
 func Pages[Q, R proto.Message](
 	ctx context.Context, call Listing[Q, R], request Q,
 ) iter.Seq2[R, error] {

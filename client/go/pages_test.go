@@ -13,7 +13,7 @@ import (
 	"github.com/tine-store/tine/client/go/tinev1"
 )
 
-// collect returns the names of what a sequence gives.
+// collect returns the names of the items of a sequence.
 func collect[T any](t *testing.T, sequence iter.Seq2[T, error], name func(T) string) []string {
 	t.Helper()
 	names := []string{}
@@ -78,7 +78,7 @@ func listings(
 	}
 }
 
-// fillListings stores several of everything that is listed.
+// fillListings stores several records of each kind that is listed.
 func fillListings(t *testing.T, client *Client) (session string) {
 	t.Helper()
 	store, ctx := stub(client), within(t)
@@ -171,7 +171,8 @@ func TestPagesGiveWhatTheFirstOneHasAlone(t *testing.T) {
 	}
 }
 
-// servePages serves ListSessions: the pages, by the cursors "", "1", "2", …, then an error.
+// servePages answers ListSessions with the pages, under the cursors "", "1", "2", …, then with an
+// error.
 func servePages(t *testing.T, pages ...[]string) *server {
 	return serve(t, func(c *serverCall) {
 		var request tinev1.ListSessionsRequest
@@ -200,7 +201,9 @@ func servePages(t *testing.T, pages ...[]string) *server {
 	})
 }
 
-func allSessions(ctx context.Context, client *Client, request *tinev1.ListSessionsRequest) iter.Seq2[*tinev1.Session, error] {
+func allSessions(
+	ctx context.Context, client *Client, request *tinev1.ListSessionsRequest,
+) iter.Seq2[*tinev1.Session, error] {
 	return All(ctx, stub(client).ListSessions, request, (*tinev1.ListSessionsResponse).GetSessions)
 }
 

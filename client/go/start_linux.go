@@ -1,8 +1,8 @@
 package tine
 
-// Starting tined, as the command line does (client/cli/start.c). A client that holds the lock checks
-// again whether a tined listens, then starts one and keeps the lock until it is ready. So of twenty
-// clients one starts it and nineteen find it.
+// Starting tined, as the command line does (client/cli/start.c). A client that holds the lock
+// checks again whether a tined listens, then starts one and keeps the lock until it is ready. So of
+// twenty clients one starts it and nineteen find it.
 
 import (
 	"bytes"
@@ -219,8 +219,8 @@ func (l launch) why(log *os.File, from int64) error {
 	return fmt.Errorf("tined does not start: %s", line)
 }
 
-// waitForHolder waits until the process that the socket's lock file names has ended: a tined that is
-// stopping and still answers the calls it has accepted. It returns false if the process does not
+// waitForHolder waits until the process that the socket's lock file names has ended: a tined that
+// is stopping and still answers the calls it has accepted. It returns false if the process does not
 // end.
 func (s *starter) waitForHolder() bool {
 	text, err := os.ReadFile(s.socket + ".lock")

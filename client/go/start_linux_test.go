@@ -13,7 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// place makes an environment in which a tined can be started, and ends it with the test.
+// place makes an environment in which clients can start a tined, and stops that tined after the
+// test.
 func place(t *testing.T) (socket string) {
 	t.Helper()
 	directory := scratch(t)
@@ -30,7 +31,7 @@ func place(t *testing.T) (socket string) {
 	return socket
 }
 
-// holder is the process that has a socket; 0: none ever had.
+// holder returns the id of the process that holds a socket; 0 if none ever held it.
 func holder(t *testing.T, socket string) int {
 	t.Helper()
 	text, err := os.ReadFile(socket + ".lock")
@@ -67,7 +68,7 @@ func TestManyClientsStartOneServer(t *testing.T) {
 	}
 }
 
-// A server that was told to stop, or that ended because it was idle, is started again.
+// A client starts tined again after it has stopped.
 func TestAServerThatEndedIsStartedAgain(t *testing.T) {
 	socket := place(t)
 	client := dial(t, schemeIPC+socket, WithStart())
@@ -128,7 +129,7 @@ func TestReadySaysWhyAServerCannotBeStarted(t *testing.T) {
 	}
 }
 
-// The daemon is given an absolute path.
+// A relative path may be short enough for the client, but the daemon gets an absolute one.
 func TestAPathThatIsTooLongForTheDaemonIsRefused(t *testing.T) {
 	directory := filepath.Join(scratch(t), strings.Repeat("d", 60))
 	if err := os.Mkdir(directory, 0o700); err != nil {

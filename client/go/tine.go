@@ -62,8 +62,8 @@ type options struct {
 // Option is an option of Dial.
 type Option func(*options)
 
-// WithToken sets the token that a tined on tcp requires. The metadata tine-token of a call overrides
-// it.
+// WithToken sets the token that a tined on tcp requires. The metadata tine-token of a call
+// overrides it.
 func WithToken(token string) Option {
 	return func(o *options) { o.token = token }
 }

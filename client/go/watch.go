@@ -1,12 +1,12 @@
 package tine
 
-// The stream of WatchEvents, made of the bus and ListEvents (docs/wire.md, "Watching, for who writes
-// a client"; client/c/watch.c is the same in C).
+// The stream of WatchEvents, made of the bus and ListEvents (docs/wire.md, "Watching, for who
+// writes a client"; client/c/watch.c is the same in C).
 //
-// ListEvents is complete: the sequences of a store have no gaps and never repeat. The bus is fast but
-// may lose events. So a watch subscribes, then lists, then takes from the bus the event that follows
-// its position, drops events before the position, and lists again if an event is missing. Without a
-// bus the watch lists, and the server holds the call until there is an event.
+// ListEvents is complete: the sequences of a store have no gaps and never repeat. The bus is fast
+// but may lose events. So a watch subscribes, then lists, then takes from the bus the event that
+// follows its position, drops events before the position, and lists again if an event is missing.
+// Without a bus the watch lists, and the server holds the call until there is an event.
 
 import (
 	"context"
@@ -40,7 +40,8 @@ const (
 	kindSessionPurged = "session.purged"
 )
 
-// watch is the stream of WatchEvents. One goroutine receives; the watch has no goroutine of its own.
+// watch is the stream of WatchEvents. One goroutine receives; the watch has no goroutine of its
+// own.
 type watch struct {
 	client    *Client
 	outer     context.Context // the caller's
@@ -72,8 +73,8 @@ type watch struct {
 
 var _ grpc.ClientStream = (*watch)(nil)
 
-// NewStream begins a stream for the generated stubs. The only stream is WatchEvents. It releases its
-// resources when the context ends, or after an error.
+// NewStream begins a stream for the generated stubs. The only stream is WatchEvents. It releases
+// its resources when the context ends, or after an error.
 func (c *Client) NewStream(
 	ctx context.Context, _ *grpc.StreamDesc, path string, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
@@ -82,7 +83,7 @@ func (c *Client) NewStream(
 		return nil, err
 	}
 	if path != tinev1.StoreService_WatchEvents_FullMethodName {
-		return nil, failure(codes.Unimplemented, Unimplemented, "%s is no stream", path)
+		return nil, failure(codes.Unimplemented, Unimplemented, "%s is not a stream", path)
 	}
 	w := &watch{client: c, outer: ctx, options: wanted}
 	w.ctx, w.cancel = context.WithCancel(ctx)
@@ -296,8 +297,8 @@ func (w *watch) sleep(pause time.Duration) {
 
 // Listing.
 
-// waitForNews returns how long the server may hold a listing: not longer than until the next attempt
-// to subscribe.
+// waitForNews returns how long the server may hold a listing: not longer than until the next
+// attempt to subscribe.
 func (w *watch) waitForNews() time.Duration {
 	if w.client.address.events() == "" {
 		return listWait
@@ -496,9 +497,9 @@ func (w *watch) takeMessage(bytes []byte) *tinev1.Event {
 	return event
 }
 
-// isNext reports whether an event with a sequence is the next one of the watch. An event of a session
-// names the session's previous event; if that is not past the position, no event is missing. When
-// the session is purged, ListEvents decides what the watch gets.
+// isNext reports whether an event with a sequence is the next one of the watch. An event of a
+// session names the session's previous event; if that is not past the position, no event is
+// missing. When the session is purged, ListEvents decides what the watch gets.
 func (w *watch) isNext(message *busMessage, isMine bool) bool {
 	isOfSession := w.topic != "" && isMine
 	if isOfSession && message.kind == kindSessionPurged {

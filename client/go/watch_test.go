@@ -40,8 +40,8 @@ func receive(t testing.TB, stream eventStream) *tinev1.Event {
 	return received.Event
 }
 
-// receiveMessages returns the ids of the next messages that are appended, so many of them, and checks
-// that none of the events meanwhile is missing or comes twice: for a watch of all sessions.
+// receiveMessages returns the ids of the next appended messages. It checks that no event is missing
+// or comes twice, so the watch must be of all sessions.
 func receiveMessages(t testing.TB, stream eventStream, count int) []string {
 	t.Helper()
 	var ids []string
@@ -61,7 +61,7 @@ func receiveMessages(t testing.TB, stream eventStream, count int) []string {
 	return ids
 }
 
-// ways are the connections that a watch must be the same on.
+// ways runs a test over each kind of connection that a watch can have.
 func ways(t *testing.T, run func(t *testing.T, d *tinetest.Daemon, url string)) {
 	const token = "0123456789abcdef0123456789abcdef"
 	file := filepath.Join(scratch(t), "token")
@@ -220,7 +220,7 @@ func TestBroadcastsComeBetweenTheWrites(t *testing.T) {
 	}
 }
 
-// Broadcasts are kept nowhere: who let the bus wait for long still finds them there.
+// A broadcast is not stored. A reader that pauses for long must still find it on the bus.
 func TestAPauseBetweenTwoEventsLosesNoBroadcast(t *testing.T) {
 	d := startDaemon(t)
 	client := dial(t, d.URL())
@@ -245,7 +245,7 @@ func TestAPauseBetweenTwoEventsLosesNoBroadcast(t *testing.T) {
 	}
 }
 
-// More than the bus keeps for who does not read: what it drops is listed.
+// The bus drops events for a slow reader. The watch lists them.
 func TestAReaderThatIsLateMissesNothing(t *testing.T) {
 	d := startDaemon(t, "--ephemeral")
 	client := dial(t, d.URL())
@@ -347,7 +347,7 @@ func TestAClientIsClosedWhileAWatchBegins(t *testing.T) {
 	})
 }
 
-// A cancelled stream that nobody reads any more gives back what it had.
+// A cancelled stream releases its resources although nobody reads from it.
 func TestAWatchThatIsLeftGivesBackWhatItHas(t *testing.T) {
 	d := startDaemon(t)
 	checkLeaks(t, func() {
@@ -368,7 +368,7 @@ func TestAWatchThatIsLeftGivesBackWhatItHas(t *testing.T) {
 	})
 }
 
-// fakeBus listens beside a link to a daemon's socket and says what it likes.
+// fakeBus makes a bus beside a link to a daemon's socket. It calls say for each subscriber.
 func fakeBus(t *testing.T, d *tinetest.Daemon, say func(net.Conn)) (url string) {
 	t.Helper()
 	link := filepath.Join(scratch(t), "link.sock")
@@ -393,7 +393,7 @@ func fakeBus(t *testing.T, d *tinetest.Daemon, say func(net.Conn)) (url string) 
 	return schemeIPC + link
 }
 
-// busFrame is a message of the bus.
+// busFrame returns a message of the bus as a frame.
 func busFrame(t *testing.T, topic string, event *tinev1.Event) []byte {
 	encoded, err := proto.Marshal(event)
 	if err != nil {
@@ -441,10 +441,10 @@ func TestABusThatIsNoneIsDoneWithout(t *testing.T) {
 	}
 }
 
-// Messages that the bus loses are listed, whatever it is that it tells next.
+// A watch lists the events that the bus loses, whatever the bus sends next.
 func TestWhatTheBusLosesIsListed(t *testing.T) {
 	d := startDaemon(t)
-	// Hands on every third message of the real bus.
+	// Sends on every third message of the real bus.
 	url := fakeBus(t, d, func(c net.Conn) {
 		said := hello(protocolPub)
 		_, _ = c.Write(said[:])

@@ -22,7 +22,7 @@ import (
 // repository is the root of the source tree.
 var repository = filepath.Join("..", "..")
 
-// hexBytes is text in hex, or {"repeat": "61", "count": 3}.
+// hexBytes is written in JSON as text in hex, or as {"repeat": "61", "count": 3}.
 type hexBytes []byte
 
 func (h *hexBytes) UnmarshalJSON(text []byte) error {
@@ -44,7 +44,7 @@ func (h *hexBytes) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// vectors is tests/wire/vectors.json.
+// vectors is the content of tests/wire/vectors.json.
 type vectors struct {
 	Hellos []struct {
 		Name, Client string
@@ -102,7 +102,8 @@ func TestVectorsOfHellos(t *testing.T) {
 	}
 }
 
-// cut feeds a stream in steps of so many bytes and collects what comes out.
+// cut feeds a stream to an inbox in steps of step bytes. It returns the payloads, and how the
+// stream ended.
 func cut(kind transport, stream []byte, step int) (payloads [][]byte, then string) {
 	in := inbox{transport: kind}
 	fed := 0
@@ -152,7 +153,7 @@ func TestVectorsOfFrames(t *testing.T) {
 	}
 }
 
-// A length alone costs nothing: memory follows the bytes that come.
+// A length alone does not make the client allocate the whole frame.
 func TestALongFrameIsReadAsItComes(t *testing.T) {
 	payload := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
 	stream := make([]byte, transportIPC.headerBytes(), len(payload)+64)
@@ -183,7 +184,7 @@ func TestVectorsOfRequests(t *testing.T) {
 				token:       vector.Token,
 				timeoutMS:   vector.TimeoutMS,
 			}
-			// A message whose encoding is the body: all of it is unknown to Empty.
+			// A message that is encoded as the body: to Empty all of it is unknown fields.
 			body := new(emptypb.Empty)
 			body.ProtoReflect().SetUnknown([]byte(vector.Body))
 			encoded, err := appendRequest(nil, &head, body)
@@ -211,7 +212,7 @@ func TestVectorsOfResponses(t *testing.T) {
 				t.Fatal(err)
 			}
 			if said.code == codes.OK {
-				said.message, said.reason = "", "" // nobody is told
+				said.message, said.reason = "", "" // a success reports neither
 				if !bytes.Equal(said.body, vector.Body) {
 					t.Errorf("body %x, wanted %x", said.body, []byte(vector.Body))
 				}
@@ -298,9 +299,9 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// isStrange says whether a message holds what protobuf takes and no encoder writes, so that the
-// wire has it malformed: a group, or a tag of more than five bytes. In its own fields, and in those
-// of its fields that are messages.
+// isStrange reports whether a message contains what protobuf accepts but no encoder writes, and
+// what the wire therefore refuses: a group, or a tag of more than five bytes. It looks into the
+// fields of the message, and into those of the inner messages that are named.
 func isStrange(message []byte, inner ...protowire.Number) bool {
 	for len(message) > 0 {
 		number, kind, tagBytes := protowire.ConsumeTag(message)
@@ -349,7 +350,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// What is inside the totals is not looked at before the event is decoded.
+// The bus message's parser does not look into the totals; decoding the event does.
 func FuzzBusMessage(f *testing.F) {
 	for _, vector := range readVectors(f).Events {
 		f.Add([]byte(vector.Hex))

@@ -1,4 +1,4 @@
-// What generates the code. A module of its own: nobody who uses the client needs it.
+// The code generators. They are a module of their own because users of the client do not need them.
 module github.com/tine-store/tine/client/go/tools
 
 go 1.24.0

@@ -1,6 +1,7 @@
-// Agent does a small agent's turn: it appends what the user says, lets a subagent look at files
-// with tools in parallel while its entry is open, adds up what all that cost, forks the conversation,
-// and prints the events that others would see meanwhile. The model is a few lines of this program.
+// Agent is an example: one turn of a small agent. It appends the user's message, lets a subagent
+// read files with tools in parallel while its entry is open, adds up the costs, forks the
+// conversation, and prints the events that other clients would see. The model is a few lines of
+// this program.
 //
 //	go run ./examples/agent [--url ipc://SOCKET] [--start] [FILE...]
 package main
@@ -20,7 +21,7 @@ import (
 
 var model = &tinev1.ModelRef{Provider: "example", Name: "counts-lines"}
 
-// agent is a session and the store that keeps it.
+// agent is a session and its store.
 type agent struct {
 	store   tinev1.StoreServiceClient
 	session string
@@ -35,7 +36,7 @@ func main() {
 	if len(files) == 0 {
 		files = []string{"go.mod", "go.sum", "nowhere.txt"}
 	}
-	// A write that is sent again carries the same operation id: it happens once.
+	// A write that is sent again carries the same operation id, so it happens once.
 	opts := []tine.Option{tine.WithRetry(10 * time.Second)}
 	if *start {
 		opts = append(opts, tine.WithStart())
@@ -112,7 +113,7 @@ func begin(ctx context.Context, store tinev1.StoreServiceClient, session *tinev1
 	return &agent{store, reply.Session.Id}, nil
 }
 
-// say appends a message; what it cost goes up to all ancestors in the same transaction.
+// say appends a message and adds its usage to all ancestors in the same transaction.
 func (a *agent) say(ctx context.Context, role tinev1.Role, text string, usage *tinev1.Usage) (string, error) {
 	reply, err := a.store.AppendMessage(ctx, &tinev1.AppendMessageRequest{
 		SessionId: a.session,
@@ -129,7 +130,7 @@ func (a *agent) say(ctx context.Context, role tinev1.Role, text string, usage *t
 	return reply.Receipt.Id, nil
 }
 
-// readFiles is the helper's turn: one open entry, a tool use for each file, all at the same time.
+// readFiles is the subagent's turn: one open entry with a tool use for each file, all in parallel.
 func (a *agent) readFiles(ctx context.Context, files []string) (string, error) {
 	opened, err := a.store.AppendMessage(ctx, &tinev1.AppendMessageRequest{
 		SessionId: a.session,
@@ -169,8 +170,8 @@ func (a *agent) readFiles(ctx context.Context, files []string) (string, error) {
 	return answer, err
 }
 
-// useTool counts a file's lines. The part goes from running to completed in its place; its result
-// follows it.
+// useTool counts a file's lines. The tool use is replaced when it completes, and its result is
+// appended.
 func (a *agent) useTool(ctx context.Context, entry, use, file string) (int, error) {
 	tool := &tinev1.ToolUse{
 		Id:    use,
@@ -229,7 +230,7 @@ func show(ctx context.Context, main *agent, answer string, fork *tinev1.Session)
 	return nil
 }
 
-// printUntil prints events up to that of a message.
+// printUntil prints events up to and including the one of a message.
 func printUntil(events interface {
 	Recv() (*tinev1.WatchEventsResponse, error)
 }, message string,

@@ -36,7 +36,7 @@ type result struct {
 	GRPCRPS  float64 `json:"grpc_rps_64"`
 }
 
-// side is one of the two clients and what was seen of it.
+// side is one of the two clients and its measurements.
 type side struct {
 	store   tinev1.StoreServiceClient
 	session string

@@ -1,5 +1,6 @@
 // Scenario runs the steps of tests/wire/scenario.json through the generated stub and prints a
-// transcript, one line a step. tests/wire/transcripts compares those of all languages.
+// transcript with one line for each step. tests/wire/transcripts compares the transcripts of all
+// languages.
 //
 //	client/go/scenario --url ipc://SOCKET --peer ipc://SOCKET scenario.json
 package main
@@ -55,7 +56,7 @@ type step struct {
 	} `json:"generate"`
 }
 
-// line is one of the transcript.
+// line is one line of the transcript.
 type line struct {
 	Step    string          `json:"step"`
 	Call    string          `json:"call"`
@@ -65,7 +66,7 @@ type line struct {
 	Reply   json.RawMessage `json:"reply"`
 }
 
-// runner is the clients and what was saved.
+// runner holds the clients and the saved values.
 type runner struct {
 	stubs map[string]tinev1.StoreServiceClient // by `via`
 	saved map[string]string
@@ -139,7 +140,7 @@ func (r *runner) runOnce(s *step, id string) error {
 
 var placeholder = regexp.MustCompile(`\$\{[^}]*\}`)
 
-// expand puts what was saved in the place of its names.
+// expand replaces the names of saved values.
 func (r *runner) expand(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
 		return r.saved[name[2:len(name)-1]]
@@ -162,7 +163,7 @@ func (r *runner) expandAll(value any) any {
 	return value
 }
 
-// method is the stub's, by its name.
+// method returns the stub's method for a step.
 func (r *runner) method(s *step) (reflect.Value, error) {
 	method := reflect.ValueOf(r.stubs[s.Via]).MethodByName(s.Call)
 	if !method.IsValid() {
@@ -196,7 +197,7 @@ func (r *runner) request(s *step) (proto.Message, error) {
 	return request, protojson.Unmarshal(text, request)
 }
 
-// find goes down a path of names and indexes; the last of them is the caller's.
+// find returns the value at a path of names and indexes.
 func find(value any, path []string) (any, error) {
 	for _, name := range path {
 		switch inner := value.(type) {
