@@ -18,11 +18,21 @@ from typing import Optional
 
 from tine import aio
 from tine._channel import Channel
-from tine._errors import TineError, reason
+from tine._errors import TineError, is_reason, reason
+from tine._reason import Reason
 from tine._settings import settings_of
 from tine._stream import WatchStream
 
-__all__ = ["Channel", "TineError", "WatchStream", "aio", "connect", "reason"]
+__all__ = [
+    "Channel",
+    "Reason",
+    "TineError",
+    "WatchStream",
+    "aio",
+    "connect",
+    "is_reason",
+    "reason",
+]
 
 
 def connect(

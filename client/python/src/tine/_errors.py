@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 
 from tine._grpc import CallFuture
+from tine._reason import Reason
 from tine._status import Failure
 
 #: The key of trailing metadata that holds the reason.
@@ -73,8 +74,7 @@ class TineError(grpc.RpcError, CallFuture):
         fn(self)
 
     def __str__(self) -> str:
-        reason = f" {self._reason}" if self._reason else ""
-        return f"{self._code.name}{reason}: {self._details}"
+        return _text(self._code, self._reason, self._details)
 
     def __repr__(self) -> str:
         return f"<TineError {self}>"
@@ -91,14 +91,19 @@ class TineAioError(grpc.aio.AioRpcError):
         return grpc.aio.Metadata(*(((REASON_KEY, self._tine_reason),) if self._tine_reason else ()))
 
     def __str__(self) -> str:
-        reason = f" {self._tine_reason}" if self._tine_reason else ""
-        return f"{self.code().name}{reason}: {self.details()}"
+        return _text(self.code(), self._tine_reason, self.details() or "")
 
     def __repr__(self) -> str:
         return f"<TineAioError {self}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (TineAioError, (self.code(), self.details(), self._tine_reason))
+
+
+def _text(code: grpc.StatusCode, reason: str, details: str) -> str:
+    """Code, reason and details; a reason that says no more than the code stands there once."""
+    names = code.name if reason in ("", code.name) else f"{code.name} {reason}"
+    return f"{names}: {details}"
 
 
 def error_of(failure: Failure) -> TineError:
@@ -110,12 +115,18 @@ def aio_error_of(failure: Failure) -> TineAioError:
 
 
 def reason(error: BaseException) -> str:
-    """Why a call failed: a name of enum Reason in store.proto, without its prefix.
+    """Why a call failed: the name of a `Reason`, or "" if the error has none.
 
-    SESSION_NOT_FOUND, HEAD_MOVED, SLUG_TAKEN …; "" of an error that has none.
+    A newer server may give a name that `Reason` does not have; and what has no reason in the
+    contract, as an INTERNAL error, has its code's name or none.
     """
     trailing_metadata = getattr(error, "trailing_metadata", None)
     for key, value in (trailing_metadata() if trailing_metadata else None) or ():
         if key == REASON_KEY:
             return value.decode() if isinstance(value, bytes) else str(value)
     return ""
+
+
+def is_reason(error: BaseException, wanted: Reason) -> bool:
+    """Whether a call failed for that reason; False for any other exception."""
+    return reason(error) == wanted
