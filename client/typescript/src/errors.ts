@@ -1,25 +1,33 @@
 // The statuses that the client itself comes to, in the words of libtine.
 
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Reason } from "./reason.js";
 
 const REASON = "tine-reason";
 
-/** Makes the error of a call. The reason is in its metadata, as `tine-reason`. */
+/** Makes the error of a call. The reason is in its message, and in its metadata as `tine-reason`. */
 export function errorOf(
   code: Code,
   reason: string,
   message: string,
   cause?: unknown,
 ): ConnectError {
-  const error = new ConnectError(message, code, undefined, undefined, cause);
-  // Of a server gone wild it may be anything, and a header's value may not.
+  const text = isNameOf(code, reason) ? message : `${reason}: ${message}`;
+  const error = new ConnectError(text, code, undefined, undefined, cause);
+  (error as { rawMessage: string }).rawMessage = message;
+  // A faulty server may send any text, but a header's value may not hold every character.
   if (reason !== "") error.metadata.set(REASON, encodeURIComponent(reason));
   return error;
 }
 
+// Whether the reason says no more than the code, which ConnectError puts before the message.
+function isNameOf(code: Code, reason: string): boolean {
+  return reason.replaceAll("_", "") === Code[code]?.toUpperCase() || reason === "";
+}
+
 /**
- * The reason that an error of this package gives, as `SESSION_NOT_FOUND`: a name of `enum Reason`
- * of store.proto without its prefix, or the name of the code. "" for any other error.
+ * The reason that an error of this package gives: the name of a `Reason`, as `SESSION_NOT_FOUND`, or
+ * the name of its code. "" for any other error. A newer server may give one that `Reason` lacks.
  */
 export function reason(error: unknown): string {
   if (!(error instanceof ConnectError)) return "";
@@ -27,8 +35,13 @@ export function reason(error: unknown): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    return value; // somebody else's
+    return value; // another program's
   }
+}
+
+/** Whether a call failed for this reason. False for any other error. */
+export function isReason(error: unknown, wanted: Reason): boolean {
+  return reason(error) === wanted;
 }
 
 export function unavailable(message: string, cause?: unknown): ConnectError {

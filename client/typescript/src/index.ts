@@ -1,4 +1,5 @@
 export { closeOnBreak } from "./close_on_break.js";
-export { reason } from "./errors.js";
+export { isReason, reason } from "./errors.js";
 export type { ReadyOptions } from "./ready.js";
+export { Reason } from "./reason.js";
 export { createTransport, type TineTransport, type TransportOptions } from "./transport.js";

@@ -16,7 +16,7 @@ after(() => daemon.stop());
 
 const examples: Record<string, RegExp> = {
   "example1.js": /^1 message in plan\n$/,
-  "example2.js": /^SESSION_NOT_FOUND\n$/,
+  "example2.js": /^there is no such session\n$/,
   "example3.js": /^1n session.created\n$/,
 };
 

@@ -1,0 +1,46 @@
+// Why a call failed: the constants for `enum Reason` of store.proto.
+
+import type { Reason as ContractReason } from "./gen/tine/v1/store_pb.js";
+
+type Name = Exclude<keyof typeof ContractReason, "UNSPECIFIED">;
+
+/**
+ * The reasons of the contract. Each is the string that `reason(error)` returns for it. store.proto
+ * says when it is given.
+ */
+export const Reason = {
+  SESSION_NOT_FOUND: "SESSION_NOT_FOUND",
+  MESSAGE_NOT_FOUND: "MESSAGE_NOT_FOUND",
+  MEMORY_NOT_FOUND: "MEMORY_NOT_FOUND",
+  CALL_NOT_FOUND: "CALL_NOT_FOUND",
+  SESSION_DELETED: "SESSION_DELETED",
+  SESSION_ARCHIVED: "SESSION_ARCHIVED",
+  MESSAGE_SEALED: "MESSAGE_SEALED",
+  FORKS_EXIST: "FORKS_EXIST",
+  FORK_CHAIN_TOO_DEEP: "FORK_CHAIN_TOO_DEEP",
+  SLUG_TAKEN: "SLUG_TAKEN",
+  EXTERNAL_TAKEN: "EXTERNAL_TAKEN",
+  HEAD_MOVED: "HEAD_MOVED",
+  OPERATION_ID_REUSED: "OPERATION_ID_REUSED",
+  HISTORY_DIVERGED: "HISTORY_DIVERGED",
+  INVALID_ARGUMENT: "INVALID_ARGUMENT",
+  INVALID_PART: "INVALID_PART",
+  UNKNOWN_PART_KIND: "UNKNOWN_PART_KIND",
+  NOT_IN_TREE: "NOT_IN_TREE",
+  INVALID_UTF8: "INVALID_UTF8",
+  INVALID_JSON: "INVALID_JSON",
+  TOO_LONG: "TOO_LONG",
+  STORE_FULL: "STORE_FULL",
+  TOO_MANY_IN_FLIGHT: "TOO_MANY_IN_FLIGHT",
+  QUEUE_FULL: "QUEUE_FULL",
+  RESOURCE_EXHAUSTED: "RESOURCE_EXHAUSTED",
+  EVENTS_GONE: "EVENTS_GONE",
+  STORE_CHANGED: "STORE_CHANGED",
+  UNAUTHENTICATED: "UNAUTHENTICATED",
+  UNIMPLEMENTED: "UNIMPLEMENTED",
+  DEADLINE_EXCEEDED: "DEADLINE_EXCEEDED",
+  UNAVAILABLE: "UNAVAILABLE",
+  DATA_LOSS: "DATA_LOSS",
+} as const satisfies { [K in Name]: K }; // does not compile when the contract has others
+
+export type Reason = (typeof Reason)[Name];
