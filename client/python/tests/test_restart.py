@@ -30,12 +30,10 @@ KILLS, WRITERS, EACH = 4, 8, 60
 def stored(store: StoreServiceStub, session_id: str) -> Counter[str]:
     found: Counter[str] = Counter()
     request = MessagesForSessionRequest(session_id=session_id)
-    while True:
-        page = store.MessagesForSession(request, timeout=WAIT_S, wait_for_ready=True)
+    options: dict[str, Any] = {"timeout": WAIT_S, "wait_for_ready": True}
+    for page in tine.pages(store.MessagesForSession, request, **options):
         found.update(message.parts[0].text.text for message in page.messages)
-        if not page.next_cursor:
-            return found
-        request.cursor = page.next_cursor
+    return found
 
 
 def kill_now_and_then(daemon: Daemon, done: threading.Semaphore) -> None:

@@ -19,6 +19,7 @@ from typing import Optional
 from tine import aio
 from tine._channel import Channel
 from tine._errors import TineError, is_reason, reason
+from tine._pages import pages
 from tine._reason import Reason
 from tine._settings import settings_of
 from tine._stream import WatchStream
@@ -31,6 +32,7 @@ __all__ = [
     "aio",
     "connect",
     "is_reason",
+    "pages",
     "reason",
 ]
 

@@ -25,12 +25,13 @@ from tine._aio_link import AioLink, Job, Outcome
 from tine._aio_stream import WatchCall
 from tine._call import Exchange, Metadata, Method, Settings, body_of, method_of, reply_of
 from tine._errors import TineAioError, aio_error_of
+from tine._pages import aio_pages as pages
 from tine._ready import Attempts
 from tine._settings import settings_of
 from tine._status import Failure
 from tine.v1.store_pb2 import WatchEventsRequest
 
-__all__ = ["Channel", "TineAioError", "connect"]
+__all__ = ["Channel", "TineAioError", "connect", "pages"]
 
 Serializer = Optional[Callable[[Any], bytes]]
 Deserializer = Optional[Callable[[bytes], Any]]
