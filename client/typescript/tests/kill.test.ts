@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { closeOnBreak } from "@tine-store/client";
+import { closeOnBreak, pages } from "@tine-store/client";
 import { type Event, WatchStart } from "@tine-store/client/v1";
 import { appendOf, createSession, Daemon, type Tine } from "./daemon.js";
 import { watching } from "./watching.js";
@@ -36,13 +36,9 @@ async function write(
 
 async function textsOf(tine: Tine, sessionId: string): Promise<string[]> {
   const texts: string[] = [];
-  let cursor = "";
-  do {
-    const page = await tine.messagesForSession({ sessionId, cursor });
-    for (const { parts } of page.messages)
-      texts.push(String(parts[0]?.kind.value?.["text" as never]));
-    cursor = page.nextCursor;
-  } while (cursor !== "");
+  for await (const { messages } of pages(tine.messagesForSession, { sessionId })) {
+    for (const { parts } of messages) texts.push(String(parts[0]?.kind.value?.["text" as never]));
+  }
   return texts;
 }
 

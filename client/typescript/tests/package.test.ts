@@ -17,7 +17,8 @@ after(() => daemon.stop());
 const examples: Record<string, RegExp> = {
   "example1.js": /^1 message in plan\n$/,
   "example2.js": /^there is no such session\n$/,
-  "example3.js": /^1n session.created\n$/,
+  "example3.js": /^plan\n$/,
+  "example4.js": /^1n session.created\n$/,
 };
 
 test("every example of the README is known here", () => {
