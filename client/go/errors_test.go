@@ -111,3 +111,26 @@ func TestTheReasonStandsInTheMessageOfAnError(t *testing.T) {
 		t.Errorf("%q, wanted %q", bare, want)
 	}
 }
+
+// The README says which arguments are refused.
+func TestMalformedIDsAndLargeLimitsAreInvalidArguments(t *testing.T) {
+	client := dial(t, startDaemon(t, "--ephemeral").URL())
+	session := createSession(t, client)
+	_, err := stub(client).GetSession(within(t), &tinev1.GetSessionRequest{SessionId: "malformed"})
+	wantStatus(t, err, codes.InvalidArgument, InvalidArgument)
+	_, err = stub(client).GetSession(within(t), &tinev1.GetSessionRequest{SessionId: noSession})
+	wantStatus(t, err, codes.NotFound, SessionNotFound)
+	for limit, code := range map[uint32]codes.Code{1000: codes.OK, 1001: codes.InvalidArgument} {
+		_, err = stub(client).ListSessions(within(t), &tinev1.ListSessionsRequest{Limit: limit})
+		if status.Code(err) != code {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	for limit, code := range map[uint32]codes.Code{100_000: codes.OK, 100_001: codes.InvalidArgument} {
+		_, err = stub(client).ListMessages(within(t),
+			&tinev1.ListMessagesRequest{SessionId: session, Limit: limit})
+		if status.Code(err) != code {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+}
