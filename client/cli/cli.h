@@ -103,8 +103,9 @@ ExitCode exit_code_of(int status_code);
 // is the Cli's, closed by it.
 MUST_USE int cli_connect(Cli *cli, Tine **out_tine);
 
-// A session as people name it, found: by id, by a prefix of 4 characters or more, by slug, `@last`
-// or `@last~2`. EXIT_NOT_FOUND; EXIT_FAILED with the candidates when several fit.
+// Finds a session by what people call it: its ID, a prefix of it of 4 characters or more, its slug,
+// `@last` or `@last~2`, or the ID that it has at the agent it was imported from. EXIT_NOT_FOUND;
+// EXIT_FAILED with the candidates when several fit.
 typedef struct SessionName {
     char id[ID_BYTES];
 } SessionName;

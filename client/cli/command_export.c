@@ -10,10 +10,18 @@
 #include "progress.h"
 #include "text.h"
 
-// "pi SESSION…": sessions as files of pi's. A session may be called pi, too.
-static bool wants_pi(int argument_count, char **arguments)
+// "pi SESSION" asks for a file of pi; "pi" alone does too, unless a session has that slug.
+static int wants_pi(Cli *cli, int argument_count, char **arguments, bool *out)
 {
-    return argument_count > 1 && strcmp(arguments[0], "pi") == 0;
+    *out = argument_count > 0 && strcmp(arguments[0], "pi") == 0;
+    if (argument_count != 1 || !*out) return EXIT_OK;
+    ResolveSessionRequest request = RESOLVE_SESSION_REQUEST__INIT;
+    CLEANUP(message_freep) ResolveSessionResponse *reply = NULL;
+    request.by_case = TINE__V1__RESOLVE_SESSION_REQUEST__BY_SLUG;
+    request.slug = arguments[0];
+    int status = tine_resolve_session(cli->tine, &cli->call, &request, &reply);
+    if (!status) *out = reply->n_sessions == 0;
+    return status ? cli_fail(cli, &cli->status) : EXIT_OK;
 }
 
 static int choose(Cli *cli, int argument_count, char **arguments, SessionSet *set)
@@ -107,7 +115,7 @@ static int choose_pi(Cli *cli, int argument_count, char **arguments, SessionSet 
     SessionName name;
     if (argument_count != 2 || option_text(cli, "project") || option_is_given(cli, "all") ||
         option_is_given(cli, "children") || option_is_given(cli, "markdown")) {
-        return cli_usage(cli, "say one session: tine export pi SESSION");
+        return cli_usage(cli, "name one session: tine export pi SESSION");
     }
     int code = cli_find_session(cli, arguments[1], &name);
     return code ? code : session_set_add(set, name.id);
@@ -119,7 +127,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
     int code = cli_connect(cli, &tine);
     if (code) return code;
     CLEANUP(session_set_free) SessionSet set = {0};
-    bool is_pi = wants_pi(argument_count, arguments);
+    bool is_pi = false;
+    code = wants_pi(cli, argument_count, arguments, &is_pi);
+    if (code) return code;
     WriteAll write = is_pi ? write_pi : write_all;
     code = is_pi ? choose_pi(cli, argument_count, arguments, &set)
                  : choose(cli, argument_count, arguments, &set);

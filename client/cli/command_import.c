@@ -1,27 +1,52 @@
-// tine import: takes back what export wrote.
+// tine import: takes back what export wrote, and session files of pi.
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli.h"
 #include "import.h"
+#include "importers/import_files.h"
 #include "importers/pi/pi_import.h"
 #include "input.h"
 #include "json_message.h"
 #include "progress.h"
 
-// One run of the command: what it imports, and into what.
-typedef struct Run {
-    Importer importer; // of other programs' files
-    Import import;     // of our own exports
-} Run;
+#define IMPORT_PI "tine import pi ~/.pi/agent/sessions"
 
-static int import_export(Run *run, FILE *file, const char *name)
+static void say_problem(void *context, const char *text)
 {
-    Import *import = &run->import;
+    Progress *progress = context;
+    progress_pause(progress);
+    (void)cli_say(EXIT_FAILED, "%s", text);
+    progress_resume(progress);
+}
+
+static void print_result(const Cli *cli, const ImportReport *report)
+{
+    if (cli->is_json) {
+        printf("{\"sessions_new\": %" PRIuFAST64 ", \"sessions_known\": %" PRIuFAST64
+               ", \"entries_new\": %" PRIuFAST64 ", \"entries_known\": %" PRIuFAST64
+               ", \"files_failed\": %" PRIuFAST64 "}\n",
+               report->sessions_new, report->sessions_known, report->entries_new,
+               report->entries_known, report->files_failed);
+        return;
+    }
+    printf("sessions: %" PRIuFAST64 " new, %" PRIuFAST64 " there already; entries: %" PRIuFAST64
+           " new, %" PRIuFAST64 " there already\n",
+           report->sessions_new, report->sessions_known, report->entries_new,
+           report->entries_known);
+    uint64_t left = report->files_total - report->files_imported - report->files_failed;
+    if (report->files_failed == 0 && left == 0) return;
+    printf("files: %" PRIuFAST64 " imported, %" PRIuFAST64 " failed", report->files_imported,
+           report->files_failed);
+    if (left > 0) printf(", %" PRIu64 " not tried", left);
+    putchar('\n');
+}
+
+static int import_export(Import *import, FILE *file, const char *name)
+{
     CLEANUP(text_freep) char *line = NULL;
     size_t capacity = 0;
     ssize_t size;
@@ -30,7 +55,12 @@ static int import_export(Run *run, FILE *file, const char *name)
     while (!code && (size = getline(&line, &capacity, file)) >= 0) {
         import->line++;
         if ((size_t)size > JSON_TEXT_BYTES_MAX) return import_fail(import, "it is too long");
-        code = import_line(import, slice(line, (size_t)size));
+        Slice text = slice(line, (size_t)size);
+        if (import->line == 1 && pi_is_session(text)) {
+            return cli_say(EXIT_FAILED, "%s is a session file of pi: tine import pi %s", name,
+                           file == stdin ? "-" : name);
+        }
+        code = import_line(import, text);
     }
     if (!code && ferror(file)) {
         code = cli_say(EXIT_FAILED, "cannot read %s: %s", name, strerror(errno));
@@ -40,73 +70,70 @@ static int import_export(Run *run, FILE *file, const char *name)
     return code;
 }
 
-static uint64_t file_bytes(FILE *file)
+static int import_export_path(Import *import, const char *path)
 {
-    struct stat status;
-    bool is_known = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
-    return is_known ? (uint64_t)status.st_size : 0;
-}
-
-static int import_pi(Run *run, FILE *file, const char *name)
-{
-    ImportReport *report = &run->importer.report;
-    Progress *progress = progress_begin_counted(name, &report->bytes_done, file_bytes(file));
-    int status = pi_import(&run->importer, file, name);
-    progress_end(progress);
-    if (!status) return EXIT_OK;
-    return exit_code_of(status) == EXIT_UNAVAILABLE ? EXIT_UNAVAILABLE : EXIT_FAILED;
-}
-
-typedef int (*ImportFile)(Run *run, FILE *file, const char *name);
-
-static int import_path(Run *run, ImportFile import_one, const char *path)
-{
-    if (strcmp(path, "-") == 0) return import_one(run, stdin, "standard input");
+    if (strcmp(path, "-") == 0) return import_export(import, stdin, "standard input");
     FILE *file = fopen(path, "re");
     if (!file) return cli_say(EXIT_FAILED, "cannot read %s: %s", path, strerror(errno));
-    int code = import_one(run, file, path);
+    int code = import_export(import, file, path);
     fclose(file);
     return code;
 }
 
-static void print_result(const Cli *cli, const ImportReport *report)
+static int import_exports(Cli *cli, Importer *importer, int count, char **paths)
 {
-    const char *format =
-        cli->is_json ? "{\"sessions_new\": %" PRIuFAST64 ", \"sessions_known\": %" PRIuFAST64
-                       ", \"entries_new\": %" PRIuFAST64 ", \"entries_known\": %" PRIuFAST64 "}\n"
-                     : "sessions: %" PRIuFAST64 " new, %" PRIuFAST64
-                       " there already; entries: %" PRIuFAST64 " new, %" PRIuFAST64
-                       " there already\n";
-    printf(format, report->sessions_new, report->sessions_known, report->entries_new,
-           report->entries_known);
+    static Import import;
+    int code = EXIT_OK;
+    import.cli = cli;
+    import.report = &importer->report;
+    import.project_dir = importer->project_dir;
+    for (int i = 0; i < count && !code; i++)
+        code = import_export_path(&import, paths[i]);
+    import_free(&import);
+    if (!code || importer->report.entries_new > 0) print_result(cli, &importer->report);
+    return code;
 }
 
-static void say_problem(void *context, const char *text)
+// Session files of pi, in directories too.
+static int import_pi(Cli *cli, Importer *importer, int count, char **paths)
 {
-    (void)context;
-    (void)cli_say(EXIT_FAILED, "%s", text);
+    ImportReport *report = &importer->report;
+    CLEANUP(import_files_free) ImportFiles files = {0};
+    for (int i = 0; i < count; i++) {
+        if (import_files_add(&files, importer, paths[i], ".jsonl")) {
+            return cli_say(EXIT_FAILED, "out of memory");
+        }
+    }
+    Progress *progress = progress_begin_import(report);
+    report->context = progress;
+    int status = import_files_run(&files, importer, pi_import);
+    report->context = NULL;
+    progress_end(progress);
+    if (report->files_failed == 0 || report->files_total > 1 || report->entries_new > 0) {
+        print_result(cli, report);
+    }
+    if (exit_code_of(status) == EXIT_UNAVAILABLE) return EXIT_UNAVAILABLE;
+    return report->files_failed > 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {
+    bool is_pi = argument_count > 0 && strcmp(arguments[0], "pi") == 0;
+    if (argument_count == 0) {
+        return cli_usage(cli, "name files: tine import FILE, or " IMPORT_PI);
+    }
+    if (is_pi && argument_count == 1) {
+        return cli_usage(cli, "name files or directories: " IMPORT_PI);
+    }
     Tine *tine;
     int code = cli_connect(cli, &tine);
     if (code) return code;
-    static Run state;
-    ImportReport *report = &state.importer.report;
-    importer_init(&state.importer, tine, &cli->call);
-    report->say = say_problem;
-    state.import.cli = cli;
-    state.import.report = report;
-    state.import.project_dir = state.importer.project_dir = option_text(cli, "project");
-    bool is_pi = argument_count > 1 && strcmp(arguments[0], "pi") == 0;
-    ImportFile import_one = is_pi ? import_pi : import_export;
-    for (int i = is_pi; i < argument_count && !code; i++) {
-        code = import_path(&state, import_one, arguments[i]);
-    }
-    if (!code || report->entries_new > 0) print_result(cli, report);
-    import_free(&state.import);
-    return code;
+    static Importer importer;
+    importer_init(&importer, tine, &cli->call);
+    importer.project_dir = option_text(cli, "project");
+    importer.report.say = say_problem;
+    if (is_pi) return import_pi(cli, &importer, argument_count - 1, arguments + 1);
+    return import_exports(cli, &importer, argument_count, arguments);
 }
 
 static const Option OPTIONS[] = {
@@ -116,16 +143,17 @@ static const Option OPTIONS[] = {
 
 const Command command_import = {
     .name = "import",
-    .arguments = "[pi] FILE…",
+    .arguments = "[pi] PATH…",
     .summary = "takes back what export wrote, or session files of pi",
     .details = "From standard input with -. Sessions and entries get new ids, and keep the old\n"
                "ones as external ids (source \"tine\"), so the same file may be imported again:\n"
                "what is there already is left alone, and one that was interrupted goes on.\n"
-               "With pi in front, files are sessions of the pi coding agent (source \"pi\").",
+               "With pi in front, files are sessions of the pi coding agent (source \"pi\"); of\n"
+               "a directory, all *.jsonl files in and below it. A file that cannot be imported is\n"
+               "reported and the others are; the exit code is then 1.",
     .options = OPTIONS,
     .examples = {"tine import session.jsonl", "ssh host tine export --all | tine import -",
-                 "tine import pi ~/.pi/agent/sessions/*/*.jsonl"},
-    .argument_count_min = 1,
+                 IMPORT_PI},
     .argument_count_max = COMMAND_ANY_COUNT,
     .run = run,
 };

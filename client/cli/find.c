@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "format.h"
+#include "importers/agents.h"
 #include "progress.h"
 #include "text.h"
 
@@ -110,6 +111,48 @@ static int choose(const char *text, const ResolveSessionResponse *reply, bool li
     return EXIT_OK;
 }
 
+// `prefix` NULL: `text` is not the beginning of an ID.
+static int find_by_slug_or_prefix(Cli *cli, const char *text, char *prefix, SessionName *out,
+                                  bool *out_is_found)
+{
+    ResolveSessionRequest request = RESOLVE_SESSION_REQUEST__INIT;
+    request.limit = CANDIDATES_MAX;
+    request.by_case = TINE__V1__RESOLVE_SESSION_REQUEST__BY_SLUG;
+    request.slug = (char *)(uintptr_t)text;
+    for (int i = 0; i < 2; i++) {
+        CLEANUP(message_freep) ResolveSessionResponse *reply = NULL;
+        if (tine_resolve_session(cli->tine, &cli->call, &request, &reply)) {
+            return cli_fail(cli, &cli->status);
+        }
+        *out_is_found = reply->n_sessions > 0;
+        if (*out_is_found) return choose(text, reply, /* live_first= */ i == 0, out);
+        if (!prefix) break;
+        request.by_case = TINE__V1__RESOLVE_SESSION_REQUEST__BY_ID_PREFIX;
+        request.id_prefix = prefix;
+    }
+    return EXIT_OK;
+}
+
+// The ID that the agent gave to a session that was imported.
+static int find_by_external(Cli *cli, const char *text, SessionName *out, bool *out_is_found)
+{
+    External external = EXTERNAL__INIT;
+    ResolveSessionRequest request = RESOLVE_SESSION_REQUEST__INIT;
+    request.by_case = TINE__V1__RESOLVE_SESSION_REQUEST__BY_EXTERNAL;
+    request.external = &external;
+    external.id = (char *)(uintptr_t)text;
+    for (size_t i = 0; AGENT_SOURCES[i] && !*out_is_found; i++) {
+        CLEANUP(message_freep) ResolveSessionResponse *reply = NULL;
+        external.source = (char *)(uintptr_t)AGENT_SOURCES[i];
+        if (tine_resolve_session(cli->tine, &cli->call, &request, &reply)) {
+            return cli_fail(cli, &cli->status);
+        }
+        *out_is_found = reply->n_sessions > 0;
+        if (*out_is_found) snprintf(out->id, sizeof(out->id), "%s", reply->sessions[0]->id);
+    }
+    return EXIT_OK;
+}
+
 int cli_find_session(Cli *cli, const char *text, SessionName *out)
 {
     size_t before;
@@ -123,20 +166,10 @@ int cli_find_session(Cli *cli, const char *text, SessionName *out)
     if (text[0] == '@' || !*text) {
         return cli_usage(cli, "'%s' names no session; see: tine help", text);
     }
-    ResolveSessionRequest request = RESOLVE_SESSION_REQUEST__INIT;
-    request.limit = CANDIDATES_MAX;
-    request.by_case = TINE__V1__RESOLVE_SESSION_REQUEST__BY_SLUG;
-    request.slug = (char *)(uintptr_t)text;
-    for (int i = 0; i < 2; i++) {
-        CLEANUP(message_freep) ResolveSessionResponse *reply = NULL;
-        if (tine_resolve_session(cli->tine, &cli->call, &request, &reply)) {
-            return cli_fail(cli, &cli->status);
-        }
-        if (reply->n_sessions > 0) return choose(text, reply, /* live_first= */ i == 0, out);
-        if (!is_prefix) break;
-        request.by_case = TINE__V1__RESOLVE_SESSION_REQUEST__BY_ID_PREFIX;
-        request.id_prefix = prefix;
-    }
+    bool is_found = false;
+    int code = find_by_slug_or_prefix(cli, text, is_prefix ? prefix : NULL, out, &is_found);
+    if (!code && !is_found) code = find_by_external(cli, text, out, &is_found);
+    if (code || is_found) return code;
     return cli_say(EXIT_NOT_FOUND, "there is no session '%s'%s", text,
                    strlen(text) < PREFIX_BYTES_MIN ? " (4 characters of an id are the least)" : "");
 }

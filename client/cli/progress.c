@@ -1,7 +1,8 @@
-// Progress, by a thread that looks now and then.
+// Progress, shown by a thread that wakes up four times a second.
 
 #include "progress.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,8 +17,9 @@ enum { FIRST_MS = 1000, NEXT_MS = 250 };
 
 struct Progress {
     const char *what, *path;
-    const atomic_uint_fast64_t *bytes_done; // NULL: the file at `path` is looked at
+    const atomic_uint_fast64_t *bytes_done; // NULL: the size of the file at `path`
     uint64_t bytes_total;
+    const ImportReport *report; // NULL: not an import
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t ended;
@@ -37,7 +39,13 @@ static void show(Progress *progress)
         fprintf(stderr, "\r\033[K%s…", progress->what);
         return;
     }
-    fprintf(stderr, "\r\033[K%s: %s", progress->what, format_bytes(bytes).text);
+    fprintf(stderr, "\r\033[K%s: ", progress->what);
+    const ImportReport *report = progress->report;
+    if (report && report->files_total > 1) {
+        fprintf(stderr, "%" PRIuFAST64 " of %" PRIuFAST64 " files, ",
+                report->files_imported + report->files_failed, report->files_total);
+    }
+    fputs(format_bytes(bytes).text, stderr);
     if (progress->bytes_total > 0) {
         fprintf(stderr, " of %s", format_bytes(progress->bytes_total).text);
     }
@@ -84,6 +92,26 @@ Progress *progress_begin_counted(const char *what, const atomic_uint_fast64_t *b
                                  uint64_t bytes_total)
 {
     return begin((Progress){.what = what, .bytes_done = bytes_done, .bytes_total = bytes_total});
+}
+
+Progress *progress_begin_import(const ImportReport *report)
+{
+    return begin((Progress){.what = "importing",
+                            .bytes_done = &report->bytes_done,
+                            .bytes_total = report->bytes_total,
+                            .report = report});
+}
+
+void progress_pause(Progress *progress)
+{
+    if (!progress) return;
+    pthread_mutex_lock(&progress->mutex);
+    if (progress->has_shown) fputs("\r\033[K", stderr);
+}
+
+void progress_resume(Progress *progress)
+{
+    if (progress) pthread_mutex_unlock(&progress->mutex);
 }
 
 void progress_end(Progress *progress)

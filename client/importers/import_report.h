@@ -13,7 +13,8 @@ enum { IMPORT_PROBLEM_BYTES_MAX = 2048 };
 
 typedef struct ImportReport {
     atomic_uint_fast64_t sessions_new, sessions_known, entries_new, entries_known;
-    atomic_uint_fast64_t bytes_done; // of the file that is being imported
+    atomic_uint_fast64_t files_total, files_imported, files_failed;
+    atomic_uint_fast64_t bytes_total, bytes_done; // of all files; a total of 0 is not known
 
     // Shows one problem, a line of text without its end. Called from the importer's thread.
     void (*say)(void *context, const char *text);

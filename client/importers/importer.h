@@ -25,5 +25,8 @@ void importer_init(Importer *importer, Tine *tine, const TineCallOptions *call);
 // Reports one problem. Returns `code`, so that an importer can fail with it.
 int importer_fail(Importer *importer, StatusCode code, const char *format, ...) PRINTF_LIKE(3, 4);
 
+// Whether a failure with this status code is the store's: the next file would fail too.
+bool importer_store_failed(int code);
+
 // For CLEANUP: frees a message that libtine returned. `pointer` is the address of the variable.
 void reply_freep(void *pointer);

@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "importers/pi/pi_add.h"
 #include "importers/pi/pi_session.h"
+#include "text/json.h"
+#include "text/json_walk.h"
 
 static void report_problems(PiRun *run)
 {
@@ -56,20 +59,20 @@ static int import_opened(PiRun *run)
     return code ? code : finish(run);
 }
 
-// A file that cannot be read twice is copied to one that can.
+// Returns the file, or, if it cannot be read twice, a copy of it that can; NULL: see errno.
 static FILE *seekable(FILE *file)
 {
     char bytes[64 * 1024];
     if (fseeko(file, 0, SEEK_SET) == 0) return file;
     FILE *copy = tmpfile();
-    for (size_t size; copy && (size = fread(bytes, 1, sizeof(bytes), file)) > 0;) {
-        if (fwrite(bytes, 1, size, copy) != size) {
-            fclose(copy);
-            return NULL;
-        }
-    }
-    if (copy) rewind(copy);
-    return copy;
+    if (!copy) return NULL;
+    size_t size;
+    do {
+        size = fread(bytes, 1, sizeof(bytes), file);
+    } while (size > 0 && fwrite(bytes, 1, size, copy) == size);
+    if (size == 0 && !ferror(file) && fseeko(copy, 0, SEEK_SET) == 0) return copy;
+    fclose(copy);
+    return NULL;
 }
 
 // Batches and requests of megabytes come and go. What malloc gives back to the kernel each time is
@@ -81,22 +84,11 @@ static void keep_freed_memory(void)
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
 }
 
-int pi_import(Importer *importer, FILE *file, const char *name)
+static int import_seekable(PiRun *run, FILE *file)
 {
-    keep_freed_memory();
-    PiRun *run = calloc(1, sizeof(*run));
-    FILE *readable = seekable(file);
     ErrorDetail detail = {{0}};
-    if (!run || !readable) {
-        free(run);
-        return importer_fail(importer, STATUS_RESOURCE_EXHAUSTED, "%s: cannot read it twice: %s",
-                             name, strerror(errno));
-    }
-    run->importer = importer;
-    run->name = name;
-    importer->report.bytes_done = 0;
     arena_init(&run->arena, BATCH_ARENA_BYTES);
-    Error error = pi_file_open(&run->file, readable, &detail);
+    Error error = pi_file_open(&run->file, file, &detail);
     int code = error ? pi_run_fail(run, error, &detail) : STATUS_OK;
     if (!code) {
         report_problems(run);
@@ -106,7 +98,36 @@ int pi_import(Importer *importer, FILE *file, const char *name)
     pi_file_close(&run->file);
     arena_free(&run->arena);
     pi_settings_free(&run->settings);
+    return code;
+}
+
+int pi_import(Importer *importer, FILE *file, const char *name)
+{
+    keep_freed_memory();
+    FILE *readable = seekable(file);
+    if (!readable) {
+        return importer_fail(importer, STATUS_INVALID_ARGUMENT, "cannot read %s twice: %s", name,
+                             strerror(errno));
+    }
+    PiRun *run = calloc(1, sizeof(*run));
+    int code = STATUS_RESOURCE_EXHAUSTED;
+    if (run) {
+        run->importer = importer;
+        run->name = name;
+        code = import_seekable(run, readable);
+    }
+    if (!run) (void)importer_fail(importer, STATUS_RESOURCE_EXHAUSTED, "out of memory");
     if (readable != file) fclose(readable);
     free(run);
     return code;
+}
+
+bool pi_is_session(Slice line)
+{
+    enum { TYPE, ID, COUNT };
+    static const char *const NAMES[] = {"type", "id"};
+    Slice values[COUNT], json = line_json(line, /* is_first= */ true);
+    if (!json_is_object(json) || !json_is_well_formed(json)) return false;
+    if (json_members(json, NAMES, COUNT, values, NULL)) return false;
+    return json_key_is(values[TYPE], "session") && json_is_text(values[ID]);
 }

@@ -9,12 +9,16 @@
 
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
+#include "base/slice.h"
 #include "importers/importer.h"
 
-// Counts what was done in the importer's report and sets `bytes_done` to the bytes of this file
-// that are done. `name` is the name of the file in messages. Returns a status code: STATUS_OK, or
-// that of the failure, which is reported. Lines that are not entries are reported and are not a
-// failure.
+// Counts what was done in the importer's report. `name` is the name of the file in messages.
+// Returns a status code: STATUS_OK, or that of the failure, which is reported. Lines that are not
+// entries are reported and are not a failure.
 MUST_USE int pi_import(Importer *importer, FILE *file, const char *name);
+
+// Whether this line, the first of a file, begins a session file of pi.
+bool pi_is_session(Slice line);

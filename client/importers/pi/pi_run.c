@@ -4,8 +4,11 @@
 
 int pi_run_fail(PiRun *run, Error error, const ErrorDetail *detail)
 {
+    // Errors here are the file's, whatever they are called, except for memory.
+    bool is_memory = error == ERROR_OUT_OF_MEMORY;
+    StatusCode code = is_memory ? STATUS_RESOURCE_EXHAUSTED : STATUS_INVALID_ARGUMENT;
     const char *text = detail && *detail->text ? detail->text : error_text(error);
-    return importer_fail(run->importer, error_status(error), "%s: %s", run->name, text);
+    return importer_fail(run->importer, code, "%s: %s", run->name, text);
 }
 
 int pi_run_fail_status(PiRun *run, uint32_t entry, const TineStatus *status)
