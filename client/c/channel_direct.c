@@ -24,10 +24,10 @@
 #include "rpc/dispatch.h"
 #include "rpc/reader.h"
 #include "store/history.h"
+#include "tine_calls.h"
 
 enum { CALLS_MAX = 8 };
 
-static const char DESCRIBE[] = "/tine.v1.StoreService/Describe";
 static const int64_t LOOK_NS = 1000000000;  // so often is looked whether the server is there …
 static const int64_t RETRY_NS = 1000000000; // … and asked anew where its store is
 
@@ -166,7 +166,7 @@ static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const Channel
 {
     Buffer request = {.bytes = NULL}, response = {.bytes = NULL};
     Tine__V1__DescribeResponse *described = NULL;
-    Error error = envelope_write(&request, &(Envelope){.method = DESCRIBE}, 0);
+    Error error = envelope_write(&request, &(Envelope){.method = TINE_METHOD_DESCRIBE}, 0);
     ChannelCall asked = {
         .request = buffer_slice(&request),
         .is_read = true,

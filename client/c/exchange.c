@@ -19,8 +19,6 @@
 #include "tine_calls.h"
 #include "wire/encode.h"
 
-static const char BROADCAST[] = "/tine.v1.StoreService/BroadcastEvent";
-
 static void exchange_begin(Exchange *exchange, const Tine *tine);
 static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy);
 static int exchange_try(Exchange *exchange, Tine *tine);
@@ -83,7 +81,8 @@ static void exchange_begin(Exchange *exchange, const Tine *tine)
 {
     const TineCallOptions *options = exchange->options;
     int64_t now_ns = clock_monotonic_ns();
-    exchange->is_read = tine_method_is_read(exchange->method);
+    unsigned traits = tine_method_traits(exchange->method);
+    exchange->is_read = traits & TINE_TRAIT_READS;
     exchange->operation_id = options->operation_id ? options->operation_id : "";
     bool makes_id = tine->channel->is_remote && !tine->makes_no_ids;
     if (!options->operation_id && !exchange->is_read && makes_id) {
@@ -91,7 +90,7 @@ static void exchange_begin(Exchange *exchange, const Tine *tine)
         exchange->operation_id = exchange->made_id;
     }
     // A broadcast stores nothing, so its operation_id is not remembered: again is twice.
-    bool is_broadcast = strcmp(exchange->method, BROADCAST) == 0;
+    bool is_broadcast = traits & TINE_TRAIT_BROADCASTS;
     exchange->is_repeatable = exchange->is_read || (*exchange->operation_id && !is_broadcast);
     exchange->deadline_ns = INT64_MAX;
     if (options->timeout_ms > 0 && options->timeout_ms < TIME_MS_MAX / 1000) {

@@ -10,6 +10,8 @@
 #include "base/limits.h"
 #include "channel_direct.h"
 #include "exchange.h"
+#include "fields.h"
+#include "tine_calls.h"
 #include "unpack.h"
 #include "wire/wire.h"
 
@@ -86,9 +88,6 @@ void tine_bytes_free(TineBytes *bytes)
     *bytes = (TineBytes){.bytes = NULL};
 }
 
-// The fields of MessagesForSessionResponse.
-enum { PAGE_FIELD_MESSAGES = 1, PAGE_FIELD_NEXT_CURSOR = 2 };
-
 // Lends what came by a call, or the cursor that is left of what was lent before.
 static int page_lend(Exchange *exchange, bool *is_enough, char out_next_cursor[TINE_CURSOR_BYTES])
 {
@@ -96,8 +95,8 @@ static int page_lend(Exchange *exchange, bool *is_enough, char out_next_cursor[T
     WireField field;
     while (wire_next(&rest, &field)) {
         if (field.type != WIRE_BYTES) continue;
-        if (field.number == PAGE_FIELD_NEXT_CURSOR) cursor = field.bytes;
-        if (field.number != PAGE_FIELD_MESSAGES || *is_enough) continue;
+        if (field.number == FIELD_MESSAGES_FOR_SESSION_RESPONSE_NEXT_CURSOR) cursor = field.bytes;
+        if (field.number != FIELD_MESSAGES_FOR_SESSION_RESPONSE_MESSAGES || *is_enough) continue;
         TinePiece piece = {field.bytes.bytes, field.bytes.size};
         TineLent lent = {&piece, 1, piece.size};
         *is_enough = !exchange->lender->read(exchange->lender->context, &lent);
@@ -119,7 +118,7 @@ int tine_read_messages(Tine *tine, const TineCallOptions *options,
     Lender lender = {read, context, &is_enough};
     Exchange exchange = {
         .options = options ? options : &DEFAULTS,
-        .method = "/tine.v1.StoreService/MessagesForSession",
+        .method = TINE_METHOD_MESSAGES_FOR_SESSION,
         .request = &request->base,
         .lender = &lender,
         .status = options ? options->out_status : NULL,

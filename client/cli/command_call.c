@@ -6,6 +6,7 @@
 #include "file_read.h"
 #include "json_message.h"
 #include "method.h"
+#include "tine_calls.h"
 
 enum { TIMEOUT_MS_MAX = 3600 * 1000 };
 
@@ -27,10 +28,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
     Tine *tine;
     if (!code) code = cli_connect(cli, &tine);
     if (code) return code;
-    if (strcmp(method->name, "WatchEvents") == 0) return watch(cli, tine, request);
-
     char path[METHOD_PATH_BYTES_MAX];
     method_path(method, path);
+    if (tine_method_is_stream(path)) return watch(cli, tine, request);
     if (tine_call(tine, &cli->call, path, request, method->output, &reply)) {
         return cli_say(exit_code_of(cli->status.code), "%s: %s", cli->status.reason,
                        cli->status.message);

@@ -6,6 +6,7 @@
 
 void emit_names(const Model *model, FILE *out);
 void emit_fields(const Model *model, FILE *out);
+void emit_reasons(const Model *model, FILE *out);
 void emit_dispatch_header(const Model *model, FILE *out);
 void emit_dispatch_source(const Model *model, FILE *out);
 void emit_calls_header(const Model *model, FILE *out);

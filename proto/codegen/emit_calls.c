@@ -4,8 +4,11 @@
 #include "emit.h"
 
 static void emit_signature(const Rpc *rpc, FILE *out);
-static void emit_is_read(const Model *model, FILE *out);
-static void emit_is_stream(const Model *model, FILE *out);
+static void emit_traits_header(const Model *model, FILE *out);
+static void emit_traits_source(const Model *model, FILE *out);
+
+// The bits of TINE_TRAIT_…; a public header shows them, so they keep their values.
+enum { BIT_READS = 1, BIT_WAITS = 2, BIT_STREAM = 4, BIT_BROADCASTS = 8 };
 
 void emit_calls_header(const Model *model, FILE *out)
 {
@@ -19,13 +22,7 @@ void emit_calls_header(const Model *model, FILE *out)
         "#include \"tine.h\"\n\n",
         out);
     emit_includes(model, out);
-    fputs(
-        "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-        "\n// Whether the method with this path only reads. False for one that is not known here.\n"
-        "bool tine_method_is_read(const char *path);\n"
-        "\n// Whether it is a stream, which the channel puts together: there is no call of it.\n"
-        "bool tine_method_is_stream(const char *path);\n",
-        out);
+    emit_traits_header(model, out);
     for (size_t i = 0; i < model->rpc_count; i++) {
         const Rpc *rpc = &model->rpcs[i];
         if (rpc->is_stream) continue;
@@ -51,56 +48,83 @@ void emit_calls_source(const Model *model, FILE *out)
         fprintf(out,
                 "\n{\n"
                 "    ProtobufCMessage *response = NULL;\n"
-                "    int code = tine_call(tine, options, \"%s\", &request->base,\n"
+                "    int code = tine_call(tine, options, TINE_METHOD_%s, &request->base,\n"
                 "        &%s__descriptor, &response);\n"
                 "    if (code == 0) *out_response = (%s *)response;\n"
                 "    return code;\n"
                 "}\n",
-                rpc->path, rpc->response->full.lower, rpc->response->full.type);
+                rpc->name.upper, rpc->response->full.lower, rpc->response->full.type);
     }
-    emit_is_read(model, out);
-    emit_is_stream(model, out);
+    emit_traits_source(model, out);
 }
 
-// The first, empty path keeps the array from having no element.
-static void emit_is_read(const Model *model, FILE *out)
+static unsigned traits_of(const Rpc *rpc)
 {
-    fputs("\nstatic const char *const READS[] = {\n    \"\",\n", out);
+    return (rpc->is_write ? 0 : BIT_READS) | (rpc->waits ? BIT_WAITS : 0) |
+           (rpc->is_stream ? BIT_STREAM : 0) | (rpc->is_broadcast ? BIT_BROADCASTS : 0);
+}
+
+static void emit_traits_header(const Model *model, FILE *out)
+{
+    fputs("\n// The paths of the methods, for tine_call.\n", out);
     for (size_t i = 0; i < model->rpc_count; i++) {
-        if (!model->rpcs[i].is_write) fprintf(out, "    \"%s\",\n", model->rpcs[i].path);
+        fprintf(out, "#define TINE_METHOD_%s \"%s\"\n", model->rpcs[i].name.upper,
+                model->rpcs[i].path);
+    }
+    fprintf(out,
+            "\n// What tine_method_traits says of a method.\n"
+            "enum {\n"
+            "    TINE_TRAIT_READS = %d,      // it only reads\n"
+            "    TINE_TRAIT_WAITS = %d,      // the server may hold it: its request has a wait_ms\n"
+            "    TINE_TRAIT_STREAM = %d,     // the client puts it together: it cannot be called\n"
+            "    TINE_TRAIT_BROADCASTS = %d, // it stores nothing: sent again, it happens again\n"
+            "};\n",
+            BIT_READS, BIT_WAITS, BIT_STREAM, BIT_BROADCASTS);
+    fputs("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+          "\n// Returns the traits of the method with this path; 0 also if it is not known here.\n"
+          "unsigned tine_method_traits(const char *path);\n"
+          "\n// Returns whether the method only reads; false if it is not known here.\n"
+          "bool tine_method_is_read(const char *path);\n"
+          "\n// Returns whether the method is a stream, which cannot be called: see tine_watch.\n"
+          "bool tine_method_is_stream(const char *path);\n",
+          out);
+}
+
+static void emit_traits_source(const Model *model, FILE *out)
+{
+    fputs("\nstatic const struct {\n"
+          "    const char *path;\n"
+          "    unsigned traits;\n"
+          "} METHODS[] = {\n",
+          out);
+    for (size_t i = 0; i < model->rpc_count; i++) {
+        fprintf(out, "    {TINE_METHOD_%s, %u},\n", model->rpcs[i].name.upper,
+                traits_of(&model->rpcs[i]));
     }
     fputs("};\n\n"
-          "bool tine_method_is_read(const char *path)\n"
+          "unsigned tine_method_traits(const char *path)\n"
           "{\n"
           "    size_t first = 0;\n"
-          "    size_t end = sizeof READS / sizeof *READS;\n"
+          "    size_t end = sizeof METHODS / sizeof *METHODS;\n"
           "    while (first < end) {\n"
           "        size_t middle = first + (end - first) / 2;\n"
-          "        int order = strcmp(path, READS[middle]);\n"
-          "        if (order == 0) return *path != '\\0';\n"
+          "        int order = strcmp(path, METHODS[middle].path);\n"
+          "        if (order == 0) return METHODS[middle].traits;\n"
           "        if (order > 0) {\n"
           "            first = middle + 1;\n"
           "        } else {\n"
           "            end = middle;\n"
           "        }\n"
           "    }\n"
-          "    return false;\n"
-          "}\n",
-          out);
-}
-
-// Streams are few: one after the other.
-static void emit_is_stream(const Model *model, FILE *out)
-{
-    fputs("\nbool tine_method_is_stream(const char *path)\n"
+          "    return 0;\n"
+          "}\n\n"
+          "bool tine_method_is_read(const char *path)\n"
           "{\n"
-          "    (void)path; // there may be none\n",
-          out);
-    for (size_t i = 0; i < model->rpc_count; i++) {
-        if (!model->rpcs[i].is_stream) continue;
-        fprintf(out, "    if (strcmp(path, \"%s\") == 0) return true;\n", model->rpcs[i].path);
-    }
-    fputs("    return false;\n"
+          "    return (tine_method_traits(path) & TINE_TRAIT_READS) != 0;\n"
+          "}\n\n"
+          "bool tine_method_is_stream(const char *path)\n"
+          "{\n"
+          "    return (tine_method_traits(path) & TINE_TRAIT_STREAM) != 0;\n"
           "}\n",
           out);
 }

@@ -24,6 +24,9 @@ void emit_dispatch_header(const Model *model, FILE *out)
           "    const char *name;\n"
           "    bool is_write;\n"
           "    bool is_stream; // put together by the clients' channels: nothing runs it here\n"
+          "    bool waits; // the request has a wait_ms: the server may hold it\n"
+          "    bool is_broadcast; // stores nothing: its operation_id is not remembered\n"
+          "    bool needs_server; // asks about the running server: no other process can answer\n"
           "    const ProtobufCMessageDescriptor *request;\n"
           "    const ProtobufCMessageDescriptor *response;\n"
           "    // What needs no store; may fill in defaults. NULL for reads.\n"
@@ -129,6 +132,9 @@ static void emit_row(const Rpc *rpc, FILE *out)
     fprintf(out, "        .name = \"%s\",\n", rpc->method);
     fprintf(out, "        .is_write = %s,\n", rpc->is_write ? "true" : "false");
     if (rpc->is_stream) fputs("        .is_stream = true,\n", out);
+    if (rpc->waits) fputs("        .waits = true,\n", out);
+    if (rpc->is_broadcast) fputs("        .is_broadcast = true,\n", out);
+    if (rpc->needs_server) fputs("        .needs_server = true,\n", out);
     fprintf(out, "        .request = &%s__descriptor,\n", rpc->request->alias.lower);
     fprintf(out, "        .response = &%s__descriptor,\n", rpc->response->alias.lower);
     if (!rpc->is_stream) {

@@ -19,6 +19,7 @@ typedef struct Output {
 static const Output OUTPUTS[] = {
     {"names.h", emit_names},
     {"fields.h", emit_fields},
+    {"tine_reasons.h", emit_reasons},
     {"dispatch_table.h", emit_dispatch_header},
     {"dispatch_table.c", emit_dispatch_source},
     {"tine_calls.h", emit_calls_header},
@@ -29,10 +30,13 @@ static const Output OUTPUTS[] = {
 
 static const char USAGE[] =
     "usage: tine-codegen --descriptor-set FILE --service PACKAGE.SERVICE --out DIRECTORY\n"
-    "                    [--rename PROTO_TYPE=C_NAME]...\n";
+    "                    [--rename PROTO_TYPE=C_NAME]... [--broadcast METHOD]...\n"
+    "                    [--needs-server METHOD]...\n";
 
 static bool options_parse(Options *options, int argument_count, char **arguments);
+static bool value_parse(Options *options, const char *name, char *value);
 static bool rename_parse(Options *options, char *argument);
+static bool trait_parse(Options *options, const char *method, Trait trait);
 static bool output_write(const Model *model, const char *directory, const Output *output);
 
 int main(int argument_count, char **arguments)
@@ -54,35 +58,50 @@ int main(int argument_count, char **arguments)
 
 static bool options_parse(Options *options, int argument_count, char **arguments)
 {
+    static const char *const NAMES[] = {
+        "--descriptor-set", "--service", "--out", "--rename", "--broadcast", "--needs-server",
+    };
     for (int i = 1; i < argument_count; i++) {
         const char *name = arguments[i];
-        const char **value = NULL;
-        if (strcmp(name, "--descriptor-set") == 0) {
-            value = &options->descriptor_set_path;
-        } else if (strcmp(name, "--service") == 0) {
-            value = &options->service;
-        } else if (strcmp(name, "--out") == 0) {
-            value = &options->out_directory;
-        } else if (strcmp(name, "--rename") != 0) {
+        bool is_known = false;
+        for (size_t k = 0; k < sizeof NAMES / sizeof NAMES[0]; k++)
+            is_known = is_known || strcmp(name, NAMES[k]) == 0;
+        if (!is_known) {
             fprintf(stderr, "tine-codegen: unknown option '%s'\n", name);
             return false;
         }
-
-        i++;
-        if (i == argument_count) {
+        if (++i == argument_count) {
             fprintf(stderr, "tine-codegen: %s needs a value\n", name);
             return false;
         }
-        if (value) {
-            *value = arguments[i];
-        } else if (!rename_parse(options, arguments[i])) {
-            return false;
-        }
+        if (!value_parse(options, name, arguments[i])) return false;
     }
     if (options->descriptor_set_path && options->service && options->out_directory) return true;
 
     fputs("tine-codegen: --descriptor-set, --service and --out are needed\n", stderr);
     return false;
+}
+
+// `name` is a known option.
+static bool value_parse(Options *options, const char *name, char *value)
+{
+    if (strcmp(name, "--rename") == 0) return rename_parse(options, value);
+    if (strcmp(name, "--broadcast") == 0) return trait_parse(options, value, TRAIT_BROADCAST);
+    if (strcmp(name, "--needs-server") == 0) return trait_parse(options, value, TRAIT_NEEDS_SERVER);
+    if (strcmp(name, "--descriptor-set") == 0) options->descriptor_set_path = value;
+    if (strcmp(name, "--service") == 0) options->service = value;
+    if (strcmp(name, "--out") == 0) options->out_directory = value;
+    return true;
+}
+
+static bool trait_parse(Options *options, const char *method, Trait trait)
+{
+    if (options->trait_count == TRAIT_COUNT_MAX) {
+        fprintf(stderr, "tine-codegen: more than %d traits\n", TRAIT_COUNT_MAX);
+        return false;
+    }
+    options->traits[options->trait_count++] = (MethodTrait){.method = method, .trait = trait};
+    return true;
 }
 
 static bool rename_parse(Options *options, char *argument)

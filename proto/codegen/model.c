@@ -28,6 +28,8 @@ static const Type *message_find(const Model *model, const char *name);
 static char *summary_find(const File *file, int service_index, int method_index);
 static char *first_sentence(const char *text);
 static int rpc_compare(const void *a, const void *b);
+static bool waits(const Type *request);
+static bool traits_add(Model *model, const Options *options);
 static bool rpcs_check(const Model *model);
 static void comments_drop(FileSet *files);
 static Name name_of(const char *text);
@@ -48,7 +50,7 @@ bool model_open(Model *model, Options *options)
     if (!model->files) return false;
     if (!types_build(model, options) || !types_check(model) || !values_check(model)) return false;
     if (!fields_check(model)) return false;
-    if (!rpcs_build(model) || !rpcs_check(model)) return false;
+    if (!rpcs_build(model) || !traits_add(model, options) || !rpcs_check(model)) return false;
 
     comments_drop(model->files);
     return true;
@@ -299,7 +301,36 @@ static bool rpc_add(Model *model, const File *file, int service_index, int metho
                     method->options->idempotency_level !=
                         GOOGLE__PROTOBUF__METHOD_OPTIONS__IDEMPOTENCY_LEVEL__NO_SIDE_EFFECTS,
         .is_stream = method->server_streaming,
+        .waits = waits(request),
     };
+    return true;
+}
+
+static bool waits(const Type *request)
+{
+    for (size_t i = 0; i < request->message->n_field; i++) {
+        if (strcmp(request->message->field[i]->name, "wait_ms") == 0) return true;
+    }
+    return false;
+}
+
+static bool traits_add(Model *model, const Options *options)
+{
+    for (size_t t = 0; t < options->trait_count; t++) {
+        const MethodTrait *given = &options->traits[t];
+        bool is_found = false;
+        for (size_t i = 0; i < model->rpc_count; i++) {
+            Rpc *rpc = &model->rpcs[i];
+            if (strcmp(rpc->method, given->method) != 0) continue;
+            is_found = true;
+            rpc->is_broadcast |= given->trait == TRAIT_BROADCAST;
+            rpc->needs_server |= given->trait == TRAIT_NEEDS_SERVER;
+        }
+        if (is_found) continue;
+        fprintf(stderr, "tine-codegen: the service %s has no call %s\n", model->service,
+                given->method);
+        return false;
+    }
     return true;
 }
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { RENAME_COUNT_MAX = 32 };
+enum { RENAME_COUNT_MAX = 32, TRAIT_COUNT_MAX = 32 };
 
 typedef struct Rename {
     const char *from; // relative to the package: "Error", "Part.Text"
@@ -16,12 +16,25 @@ typedef struct Rename {
     bool is_used;
 } Rename;
 
+// A trait that the contract itself does not show, as the command line gives it to a method.
+typedef enum Trait {
+    TRAIT_BROADCAST,
+    TRAIT_NEEDS_SERVER,
+} Trait;
+
+typedef struct MethodTrait {
+    const char *method; // "BroadcastEvent"
+    Trait trait;
+} MethodTrait;
+
 typedef struct Options {
     const char *descriptor_set_path;
     const char *service; // "tine.v1.StoreService"
     const char *out_directory;
     Rename renames[RENAME_COUNT_MAX];
     size_t rename_count;
+    MethodTrait traits[TRAIT_COUNT_MAX];
+    size_t trait_count;
 } Options;
 
 typedef Google__Protobuf__FileDescriptorSet FileSet;
@@ -54,6 +67,9 @@ typedef struct Rpc {
     const Type *response;
     bool is_write;
     bool is_stream; // the client's channel puts it together: the server has no handler for it
+    bool waits;     // its request has a wait_ms: the server may hold it
+    bool is_broadcast;
+    bool needs_server;
 } Rpc;
 
 typedef struct Model {

@@ -7,12 +7,7 @@
 
 static bool is_for_server(const Method *method)
 {
-    switch (method - METHODS) {
-    case METHOD_HEALTH:
-    case METHOD_DESCRIBE:
-    case METHOD_STATS: return true;
-    default: return method->is_write || method->is_stream;
-    }
+    return method->is_write || method->is_stream || method->needs_server;
 }
 
 static Error run(Store *store, Rpc *rpc)

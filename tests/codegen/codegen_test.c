@@ -30,7 +30,7 @@ static int handlers_build(const char *options);
 TEST(the_output_is_the_golden_one)
 {
     static const char *const FILES[] = {
-        "names.h",      "fields.h",     "dispatch_table.h", "dispatch_table.c",
+        "names.h",      "fields.h",     "tine_reasons.h",   "dispatch_table.h", "dispatch_table.c",
         "tine_calls.h", "tine_calls.c", "descriptor_set.h", "descriptor_set.c",
     };
     golden_generate();
@@ -171,6 +171,13 @@ TEST(renames_must_name_a_type_and_leave_names_apart)
     CHECK_STR(output, "tine-codegen: sample.v1.Book and sample.v1.Error would both be Book in C\n");
 }
 
+TEST(a_trait_must_name_a_call)
+{
+    golden_generate();
+    CHECK_EQ(generate("--service sample.v1.ShelfService --broadcast RingBell"), EXIT_BAD_INPUT);
+    CHECK_STR(output, "tine-codegen: the service sample.v1.ShelfService has no call RingBell\n");
+}
+
 TEST(wrong_options_print_the_usage)
 {
     CHECK_EQ(generate("--servce sample.v1.ShelfService"), EXIT_USAGE);
@@ -236,7 +243,8 @@ static void golden_generate(void)
                         "--descriptor_set_out=%s/set shelf.proto shelf_types.proto",
                  test_dir()),
              0);
-    int code = generate("--service sample.v1.ShelfService --rename Error=ErrorInfo");
+    int code = generate("--service sample.v1.ShelfService --rename Error=ErrorInfo "
+                        "--broadcast BurnBook --needs-server GetISBN");
     if (code) puts(output);
     CHECK_EQ(code, 0);
 }

@@ -18,6 +18,9 @@ typedef struct Method {
     const char *name;
     bool is_write;
     bool is_stream; // put together by the clients' channels: nothing runs it here
+    bool waits; // the request has a wait_ms: the server may hold it
+    bool is_broadcast; // stores nothing: its operation_id is not remembered
+    bool needs_server; // asks about the running server: no other process can answer
     const ProtobufCMessageDescriptor *request;
     const ProtobufCMessageDescriptor *response;
     // What needs no store; may fill in defaults. NULL for reads.

@@ -39,6 +39,7 @@ enum {
 // GetISBNRequest
 enum {
     FIELD_GET_ISBNREQUEST_ID = 1,
+    FIELD_GET_ISBNREQUEST_WAIT_MS = 2,
 };
 
 // GetISBNResponse

@@ -36,6 +36,11 @@ typedef Sample__V1__Error__KindCase ErrorInfo__KindCase;
 #define ERROR_INFO__KIND__NOT_SET SAMPLE__V1__ERROR__KIND__NOT_SET
 #define ERROR_INFO__KIND_CODE SAMPLE__V1__ERROR__KIND_CODE
 
+typedef Sample__V1__Reason Reason;
+#define reason__descriptor sample__v1__reason__descriptor
+#define REASON_UNSPECIFIED SAMPLE__V1__REASON__REASON_UNSPECIFIED
+#define REASON_SHELF_FULL SAMPLE__V1__REASON__REASON_SHELF_FULL
+
 typedef Sample__V1__PutBookRequest PutBookRequest;
 #define put_book_request__descriptor sample__v1__put_book_request__descriptor
 #define PUT_BOOK_REQUEST__INIT SAMPLE__V1__PUT_BOOK_REQUEST__INIT

@@ -9,7 +9,7 @@ int tine_burn_book(Tine *tine, const TineCallOptions *options,
     Sample__V1__BurnBookResponse **out_response)
 {
     ProtobufCMessage *response = NULL;
-    int code = tine_call(tine, options, "/sample.v1.ShelfService/BurnBook", &request->base,
+    int code = tine_call(tine, options, TINE_METHOD_BURN_BOOK, &request->base,
         &sample__v1__burn_book_response__descriptor, &response);
     if (code == 0) *out_response = (Sample__V1__BurnBookResponse *)response;
     return code;
@@ -20,7 +20,7 @@ int tine_get_isbn(Tine *tine, const TineCallOptions *options,
     Sample__V1__GetISBNResponse **out_response)
 {
     ProtobufCMessage *response = NULL;
-    int code = tine_call(tine, options, "/sample.v1.ShelfService/GetISBN", &request->base,
+    int code = tine_call(tine, options, TINE_METHOD_GET_ISBN, &request->base,
         &sample__v1__get_isbnresponse__descriptor, &response);
     if (code == 0) *out_response = (Sample__V1__GetISBNResponse *)response;
     return code;
@@ -31,38 +31,45 @@ int tine_put_book(Tine *tine, const TineCallOptions *options,
     Sample__V1__PutBookResponse **out_response)
 {
     ProtobufCMessage *response = NULL;
-    int code = tine_call(tine, options, "/sample.v1.ShelfService/PutBook", &request->base,
+    int code = tine_call(tine, options, TINE_METHOD_PUT_BOOK, &request->base,
         &sample__v1__put_book_response__descriptor, &response);
     if (code == 0) *out_response = (Sample__V1__PutBookResponse *)response;
     return code;
 }
 
-static const char *const READS[] = {
-    "",
-    "/sample.v1.ShelfService/GetISBN",
-    "/sample.v1.ShelfService/WatchShelf",
+static const struct {
+    const char *path;
+    unsigned traits;
+} METHODS[] = {
+    {TINE_METHOD_BURN_BOOK, 8},
+    {TINE_METHOD_GET_ISBN, 3},
+    {TINE_METHOD_PUT_BOOK, 0},
+    {TINE_METHOD_WATCH_SHELF, 7},
 };
 
-bool tine_method_is_read(const char *path)
+unsigned tine_method_traits(const char *path)
 {
     size_t first = 0;
-    size_t end = sizeof READS / sizeof *READS;
+    size_t end = sizeof METHODS / sizeof *METHODS;
     while (first < end) {
         size_t middle = first + (end - first) / 2;
-        int order = strcmp(path, READS[middle]);
-        if (order == 0) return *path != '\0';
+        int order = strcmp(path, METHODS[middle].path);
+        if (order == 0) return METHODS[middle].traits;
         if (order > 0) {
             first = middle + 1;
         } else {
             end = middle;
         }
     }
-    return false;
+    return 0;
+}
+
+bool tine_method_is_read(const char *path)
+{
+    return (tine_method_traits(path) & TINE_TRAIT_READS) != 0;
 }
 
 bool tine_method_is_stream(const char *path)
 {
-    (void)path; // there may be none
-    if (strcmp(path, "/sample.v1.ShelfService/WatchShelf") == 0) return true;
-    return false;
+    return (tine_method_traits(path) & TINE_TRAIT_STREAM) != 0;
 }

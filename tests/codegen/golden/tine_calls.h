@@ -12,14 +12,31 @@
 #include "shelf_types.pb-c.h"
 #include "shelf.pb-c.h"
 
+// The paths of the methods, for tine_call.
+#define TINE_METHOD_BURN_BOOK "/sample.v1.ShelfService/BurnBook"
+#define TINE_METHOD_GET_ISBN "/sample.v1.ShelfService/GetISBN"
+#define TINE_METHOD_PUT_BOOK "/sample.v1.ShelfService/PutBook"
+#define TINE_METHOD_WATCH_SHELF "/sample.v1.ShelfService/WatchShelf"
+
+// What tine_method_traits says of a method.
+enum {
+    TINE_TRAIT_READS = 1,      // it only reads
+    TINE_TRAIT_WAITS = 2,      // the server may hold it: its request has a wait_ms
+    TINE_TRAIT_STREAM = 4,     // the client puts it together: it cannot be called
+    TINE_TRAIT_BROADCASTS = 8, // it stores nothing: sent again, it happens again
+};
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// Whether the method with this path only reads. False for one that is not known here.
+// Returns the traits of the method with this path; 0 also if it is not known here.
+unsigned tine_method_traits(const char *path);
+
+// Returns whether the method only reads; false if it is not known here.
 bool tine_method_is_read(const char *path);
 
-// Whether it is a stream, which the channel puts together: there is no call of it.
+// Returns whether the method is a stream, which cannot be called: see tine_watch.
 bool tine_method_is_stream(const char *path);
 
 // BurnBook.
