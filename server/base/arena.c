@@ -67,7 +67,10 @@ void *arena_alloc(Arena *arena, size_t size)
     }
 
     ArenaBlock *block = block_with_room(arena, taken);
-    if (!block) return NULL;
+    if (!block) {
+        arena->is_out_of_memory = true;
+        return NULL;
+    }
     uint8_t *bytes = block->bytes + block->used;
     block->used += taken;
     arena->used_bytes += taken;
@@ -127,7 +130,7 @@ void arena_reset(Arena *arena, size_t budget_bytes)
     arena->blocks = kept;
     arena->budget_bytes = budget_bytes;
     arena->used_bytes = 0;
-    arena->is_exhausted = false;
+    arena->is_exhausted = arena->is_out_of_memory = false;
 }
 
 void arena_free(Arena *arena)
@@ -139,7 +142,7 @@ void arena_free(Arena *arena)
     }
     arena->blocks = NULL;
     arena->used_bytes = 0;
-    arena->is_exhausted = false;
+    arena->is_exhausted = arena->is_out_of_memory = false;
 }
 
 Arena *arena_of_allocator(const ProtobufCAllocator *allocator)

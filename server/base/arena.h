@@ -17,7 +17,8 @@ typedef struct Arena {
     ArenaBlock *blocks;           // newest first; one is kept over a reset
     size_t budget_bytes;          // what may be handed out in all
     size_t used_bytes;            // handed out since the last reset, alignment included
-    bool is_exhausted;            // an allocation was refused by the budget (not by malloc)
+    bool is_exhausted;            // the budget refused an allocation …
+    bool is_out_of_memory;        // … or malloc did
     bool keeps_largest;           // over a reset, instead of the oldest: for few and busy arenas
     ProtobufCAllocator allocator; // decodes protobuf-c messages into this arena
 } Arena;

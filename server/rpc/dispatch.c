@@ -139,6 +139,11 @@ Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes)
                             "fields or a larger request in several",
                             rpc->arena.budget_bytes);
         }
+        if (rpc->arena.is_out_of_memory) {
+            return rpc_fail(rpc, ERROR_OUT_OF_MEMORY,
+                            "the server has no memory to decode a %s of %zu bytes; try again later",
+                            rpc->method->request->short_name, rpc->body.size);
+        }
         return rpc_fail(rpc, ERROR_INVALID_ARGUMENT, "the body cannot be decoded as %s",
                         rpc->method->request->short_name);
     }
