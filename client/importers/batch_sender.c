@@ -191,7 +191,8 @@ static void *sender_main(void *context)
 Error batch_sender_send(BatchSender *sender)
 {
     while (sender->thread_count < BATCHES_UNDER_WAY) {
-        Error error = thread_start(&sender->threads[sender->thread_count], sender_main, sender);
+        Error error = thread_start(&sender->threads[sender->thread_count], sender_main, sender,
+                                   "send batches", NULL);
         if (error && sender->thread_count == 0) return error;
         if (error) break; // one is enough, if need be
         sender->thread_count++;

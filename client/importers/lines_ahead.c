@@ -40,7 +40,7 @@ void lines_ahead_start(LinesAhead *ahead, int file)
     if (line_window_line(&ahead->window, quarter, &line)) return;
     ahead->begin = quarter + line.size; // the reader checks the line that lies across the quarter
     atomic_init(&ahead->done, ahead->begin);
-    ahead->is_started = !thread_start(&ahead->thread, ahead_main, ahead);
+    ahead->is_started = !thread_start(&ahead->thread, ahead_main, ahead, "read ahead", NULL);
 }
 
 void lines_ahead_stop(LinesAhead *ahead)

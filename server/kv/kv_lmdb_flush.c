@@ -161,9 +161,9 @@ Error flush_start(Kv *kv, const KvOptions *options, ErrorDetail *detail)
     error = flush_once(kv->flusher);
     if (error) return error_say(detail, error, "cannot flush %s/data.mdb", options->directory);
     atomic_store(&kv->flusher->committed_txn, atomic_load(&kv->flusher->flushed_txn));
-    if (thread_start(&kv->flusher->thread, flusher_main, kv->flusher)) {
-        return error_say(detail, ERROR_IO, "no thread to flush the store");
-    }
+    error =
+        thread_start(&kv->flusher->thread, flusher_main, kv->flusher, "flush the store", detail);
+    if (error) return error;
     kv->flusher->has_thread = true;
     return ERROR_NONE;
 }

@@ -1,15 +1,20 @@
-// Threads. A new one has its maker's mask, so the maker blocks all signals for that moment.
+// Threads. A new thread inherits the signal mask of its creator, so the creator blocks all signals
+// while it starts one.
 
 #include "os/thread.h"
 
 #include <signal.h>
+#include <string.h>
 
-Error thread_start(pthread_t *out, void *(*run)(void *context), void *context)
+Error thread_start(pthread_t *out, void *(*run)(void *context), void *context, const char *purpose,
+                   ErrorDetail *detail)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(out, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed ? ERROR_IO : ERROR_NONE;
+    if (!failed) return ERROR_NONE;
+    return error_say(detail, ERROR_OUT_OF_MEMORY, "cannot start a thread to %s: %s", purpose,
+                     strerror(failed));
 }

@@ -1,11 +1,15 @@
-// Threads that serve whoever made them.
+// Threads that belong to the program or library that starts them.
 
 #pragma once
 
 #include <pthread.h>
 
 #include "base/error.h"
+#include "report/error_detail.h"
 
-// Starts a thread that takes no signals: they are the program's, whose library this may be, and
-// none of its handlers expects to run here. ERROR_IO.
-MUST_USE Error thread_start(pthread_t *out, void *(*run)(void *context), void *context);
+// Starts a thread with all signals blocked: this may be a library, and the handlers of the program
+// around it do not expect to run on its threads. `purpose` completes the sentence "cannot start a
+// thread to …". Returns ERROR_OUT_OF_MEMORY if the system gives no thread; `detail` (NULL is
+// allowed) then says why.
+MUST_USE Error thread_start(pthread_t *out, void *(*run)(void *context), void *context,
+                            const char *purpose, ErrorDetail *detail);

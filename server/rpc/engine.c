@@ -117,7 +117,7 @@ static Error start_waiting(Engine *engine, ErrorDetail *detail)
     txn_abort(&txn);
     if (!error) error = event_hub_open(state.last_event_sequence, &engine->events);
     if (error) return error;
-    return waiting_start(state.last_event_sequence, read_again, &engine->waiting);
+    return waiting_start(state.last_event_sequence, read_again, detail, &engine->waiting);
 }
 
 Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **out)
@@ -130,8 +130,8 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
     if (!error) error = start_waiting(engine, detail);
     if (!error) {
         engine->started_at = clock_now_ms(&store_options(engine->store)->clock);
-        error =
-            writer_start(engine->store, engine_finish, engine_committed, engine, &engine->writer);
+        WriterHooks hooks = {engine_finish, engine_committed, engine};
+        error = writer_start(engine->store, &hooks, detail, &engine->writer);
     }
     if (!error && options->writes_on_thread) writer_forbid_leaders(engine->writer);
     if (error) {

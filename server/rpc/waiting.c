@@ -28,7 +28,7 @@ struct Waiting {
 static void *waiting_main(void *context);
 
 Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Rpc *rpc, bool is_last),
-                    Waiting **out)
+                    ErrorDetail *detail, Waiting **out)
 {
     Waiting *waiting = calloc(1, sizeof(Waiting));
     if (!waiting) return ERROR_OUT_OF_MEMORY;
@@ -41,9 +41,11 @@ Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Rpc *rpc, bool i
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&waiting->wakes, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (thread_start(&waiting->thread, waiting_main, waiting)) {
+    Error error =
+        thread_start(&waiting->thread, waiting_main, waiting, "rerun waiting calls", detail);
+    if (error) {
         free(waiting);
-        return ERROR_IO;
+        return error;
     }
     *out = waiting;
     return ERROR_NONE;

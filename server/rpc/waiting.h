@@ -10,9 +10,9 @@
 typedef struct Waiting Waiting;
 
 // `rerun` runs a call again and ends it or parks it anew; `is_last`: its time is up.
-// ERROR_OUT_OF_MEMORY, ERROR_IO (no thread).
+// ERROR_OUT_OF_MEMORY: no memory or no thread, which `detail` tells.
 MUST_USE Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Rpc *rpc, bool is_last),
-                             Waiting **out);
+                             ErrorDetail *detail, Waiting **out);
 
 // Runs all parked calls a last time and ends the thread. NULL is allowed.
 void waiting_stop(Waiting *waiting);

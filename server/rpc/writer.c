@@ -31,9 +31,7 @@
 
 struct Writer {
     Store *store;
-    Engine *engine;
-    void (*finish)(Rpc *rpc, Error error);
-    void (*committed)(Engine *engine, const EventList *events, uint64_t last_event_sequence);
+    WriterHooks hooks;
     pthread_t thread;
 
     pthread_mutex_t mutex; // guards all below
@@ -70,26 +68,22 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-Error writer_start(Store *store, void (*finish)(Rpc *rpc, Error error),
-                   void (*committed)(Engine *engine, const EventList *events,
-                                     uint64_t last_event_sequence),
-                   Engine *engine, Writer **out)
+Error writer_start(Store *store, const WriterHooks *hooks, ErrorDetail *detail, Writer **out)
 {
     Writer *writer = calloc(1, sizeof(Writer));
     if (!writer) return ERROR_OUT_OF_MEMORY;
     writer->store = store;
-    writer->engine = engine;
-    writer->finish = finish;
-    writer->committed = committed;
+    writer->hooks = *hooks;
     pthread_mutex_init(&writer->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&writer->wakes, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (thread_start(&writer->thread, writer_main, writer)) {
+    Error error = thread_start(&writer->thread, writer_main, writer, "write", detail);
+    if (error) {
         free(writer);
-        return ERROR_IO;
+        return error;
     }
     *out = writer;
     return ERROR_NONE;
@@ -128,7 +122,7 @@ void writer_refuse(Writer *writer)
         Rpc *next = rpc->next;
         Error error =
             rpc_fail(rpc, ERROR_UNAVAILABLE, "the server is shutting down; nothing was stored");
-        writer->finish(rpc, error);
+        writer->hooks.finish(rpc, error);
         rpc = next;
     }
 }
@@ -311,7 +305,8 @@ static Error commit(Writer *writer, Txn *txn)
     bool has_writes = txn_has_writes(txn);
     Error error = has_writes ? txn_commit(txn) : ERROR_NONE;
     if (!error && (has_writes || writer->events.count > 0)) {
-        writer->committed(writer->engine, &writer->events, txn->state.last_event_sequence);
+        writer->hooks.committed(writer->hooks.engine, &writer->events,
+                                txn->state.last_event_sequence);
     }
     return error;
 }
@@ -355,7 +350,7 @@ static void finish_batch(Writer *writer, Batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         Rpc *rpc = batch->calls[i];
         if (!rpc->wants_sync || batch->errors[i]) {
-            writer->finish(rpc, batch->errors[i]);
+            writer->hooks.finish(rpc, batch->errors[i]);
         } else {
             batch->calls[left++] = rpc;
         }
@@ -365,7 +360,7 @@ static void finish_batch(Writer *writer, Batch *batch)
     for (size_t i = 0; i < left; i++) {
         Rpc *rpc = batch->calls[i];
         if (error) error = rpc_fail(rpc, error, "it may not be on the disk");
-        writer->finish(rpc, error);
+        writer->hooks.finish(rpc, error);
     }
 }
 

@@ -15,13 +15,18 @@ typedef struct WriterStats {
     uint64_t queued_requests, queued_bytes;
 } WriterStats;
 
-// Starts the thread. `finish` ends a call. `committed` hears of each commit, and of each batch that
-// only broadcast, before its calls end: its events in their order, broadcast ones among them, which
-// are borrowed for as long as it runs. ERROR_OUT_OF_MEMORY, ERROR_IO (no thread).
-MUST_USE Error writer_start(Store *store, void (*finish)(Rpc *rpc, Error error),
-                            void (*committed)(Engine *engine, const EventList *events,
-                                              uint64_t last_event_sequence),
-                            Engine *engine, Writer **out);
+// What the writer tells the engine.
+typedef struct WriterHooks {
+    void (*finish)(Rpc *rpc, Error error); // ends a call
+    // Called for each commit, and for each batch that only broadcasts, before its calls end.
+    // `events` are in order, broadcast ones among them, and borrowed until it returns.
+    void (*committed)(Engine *engine, const EventList *events, uint64_t last_event_sequence);
+    Engine *engine;
+} WriterHooks;
+
+// Starts the thread. ERROR_OUT_OF_MEMORY: no memory or no thread, which `detail` tells.
+MUST_USE Error writer_start(Store *store, const WriterHooks *hooks, ErrorDetail *detail,
+                            Writer **out);
 
 // Before the first call: writer_run only queues.
 void writer_forbid_leaders(Writer *writer);

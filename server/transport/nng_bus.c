@@ -75,8 +75,8 @@ Error bus_start(const BusOptions *options, ErrorDetail *detail, Bus **out)
     if (!error) event_queue_turn(bus->queue, false);
     if (!error) error = listen_on(bus, path, detail);
     if (!error) {
-        bus->has_thread = thread_start(&bus->thread, bus_main, bus) == ERROR_NONE;
-        if (!bus->has_thread) error = error_say(detail, ERROR_IO, "cannot start a thread");
+        error = thread_start(&bus->thread, bus_main, bus, "send events", detail);
+        bus->has_thread = !error;
     }
     if (error) {
         bus_close(bus);

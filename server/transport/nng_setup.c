@@ -2,11 +2,14 @@
 
 #include "transport/nng_setup.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "os/socket_path.h"
+#include "os/thread.h"
 #include "transport/peer.h"
 
 enum { SOCKET_MODE = 0600 };
@@ -22,11 +25,27 @@ void nng_setup(void)
     nng_init_set_parameter(NNG_INIT_NUM_RESOLVER_THREADS, 1);
 }
 
+static void *do_nothing(void *context)
+{
+    return context;
+}
+
+// NNG reports NNG_ENOMEM for a thread that it cannot start too, so this tries to start one.
+static Error say_no_memory(ErrorDetail *detail, const char *what)
+{
+    pthread_t thread;
+    Error error = thread_start(&thread, do_nothing, NULL, "serve NNG's sockets", detail);
+    if (error) return error;
+    pthread_join(thread, NULL);
+    return error_say(detail, ERROR_OUT_OF_MEMORY, "%s: %s", what, strerror(ENOMEM));
+}
+
 Error nng_say(ErrorDetail *detail, const char *what, int failed)
 {
-    if (failed == NNG_ENOMEM) return ERROR_OUT_OF_MEMORY;
+    if (failed == NNG_ENOMEM) return say_no_memory(detail, what);
+    const char *cause = failed == NNG_ENOFILES ? strerror(EMFILE) : nng_strerror(failed);
     return error_say(detail, failed == NNG_EADDRINUSE ? ERROR_UNAVAILABLE : ERROR_IO, "%s: %s",
-                     what, nng_strerror(failed));
+                     what, cause);
 }
 
 Error nng_listen_ipc(nng_socket socket, const char *path, size_t frame_bytes_max,

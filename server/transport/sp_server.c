@@ -128,8 +128,9 @@ static Error threads_start(SpServer *server, ErrorDetail *detail)
         return fail(detail, "cannot watch connections");
     }
     while (server->thread_count < (size_t)wanted) {
-        Error error = thread_start(&server->threads[server->thread_count], serve, server);
-        if (error) return error_say(detail, error, "cannot start a thread for connections");
+        Error error = thread_start(&server->threads[server->thread_count], serve, server,
+                                   "serve connections", detail);
+        if (error) return error;
         server->thread_count++;
     }
     return ERROR_NONE;

@@ -33,7 +33,7 @@ void tined_place(Tined *tined, const char *name)
     place(tined->notify_path, sizeof(tined->notify_path), name, ".n");
 }
 
-static void open_notify(Tined *tined)
+void tined_listen(Tined *tined)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, tined->notify_path, strlen(tined->notify_path));
@@ -73,7 +73,7 @@ void tined_start(Tined *tined, const char *const *arguments)
     if (!tined->is_ephemeral) list[count++] = tined->data;
     for (; arguments && *arguments; arguments++)
         list[count++] = *arguments;
-    if (tined->notify < 0) open_notify(tined);
+    if (tined->notify < 0) tined_listen(tined);
     tined->pid = fork();
     CHECK(tined->pid >= 0);
     if (tined->pid == 0) {

@@ -26,6 +26,9 @@ void tined_start(Tined *tined, const char *const *arguments);
 int tined_stop(Tined *tined, int signal);
 int tined_wait(Tined *tined);
 
+// Opens the socket on which it says how it is; tined_start does this by itself.
+void tined_listen(Tined *tined);
+
 // What it says next to systemd; "" if it ends before. And what it has said already, if anything.
 const char *tined_said(Tined *tined);
 const char *tined_said_before(Tined *tined);

@@ -41,7 +41,7 @@ TEST(a_call_that_is_woken_again_and_again_keeps_no_other_from_its_turn)
 {
     CHECK_EQ(sem_init(&turns.ended, 0, 0), 0);
     turns.newest = 1;
-    CHECK_EQ(waiting_start(1, turn_run, &turns.waiting), ERROR_NONE);
+    CHECK_EQ(waiting_start(1, turn_run, NULL, &turns.waiting), ERROR_NONE);
     turn_park(&turns.patient);
     turn_park(&turns.restless);
     turns.newest = 2;
