@@ -256,7 +256,7 @@ static Error daemon_start(Daemon *daemon)
     umask(077);
     Error error = check_places(daemon->config, &daemon->detail);
     if (!error) error = log_open(daemon);
-    if (!error) error = signals_start();
+    if (!error) error = signals_start(&daemon->detail);
     raise_descriptor_limit(daemon);
     if (!error) error = take_socket(daemon);
     if (!error) error = open_store(daemon);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 static int wake_ends[2] = {-1, -1};
@@ -16,19 +17,24 @@ static void on_signal(int number)
     signals_wake(number == SIGHUP ? WAKE_REOPEN : WAKE_STOP);
 }
 
-Error signals_start(void)
+static Error fail(ErrorDetail *detail)
 {
-    if (pipe2(wake_ends, O_CLOEXEC | O_NONBLOCK) != 0) return ERROR_IO;
+    return error_say(detail, ERROR_IO, "cannot wait for signals: %s", strerror(errno));
+}
+
+Error signals_start(ErrorDetail *detail)
+{
+    if (pipe2(wake_ends, O_CLOEXEC | O_NONBLOCK) != 0) return fail(detail);
     struct sigaction action = {.sa_handler = SIG_IGN};
     const int ignored[] = {SIGPIPE, SIGXFSZ};
     for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++) {
-        if (sigaction(ignored[i], &action, NULL) != 0) return ERROR_IO;
+        if (sigaction(ignored[i], &action, NULL) != 0) return fail(detail);
     }
     action = (struct sigaction){.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigfillset(&action.sa_mask);
     const int handled[] = {SIGTERM, SIGINT, SIGHUP};
     for (size_t i = 0; i < sizeof(handled) / sizeof(*handled); i++) {
-        if (sigaction(handled[i], &action, NULL) != 0) return ERROR_IO;
+        if (sigaction(handled[i], &action, NULL) != 0) return fail(detail);
     }
     return ERROR_NONE;
 }

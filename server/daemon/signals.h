@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "base/error.h"
+#include "report/error_detail.h"
 
 typedef enum Wake {
     WAKE_TIMEOUT, // nothing has come
@@ -13,7 +13,7 @@ typedef enum Wake {
 
 // Ignores SIGPIPE, for clients that go, and SIGXFSZ, so that a limit is an error of write(2) and no
 // death. Before the first thread. ERROR_IO.
-MUST_USE Error signals_start(void);
+MUST_USE Error signals_start(ErrorDetail *detail);
 
 // Wakes the main loop. From any thread, and from signal handlers.
 void signals_wake(Wake wake);

@@ -367,7 +367,7 @@ static bool always(const Connection *connection, const void *context)
 void connections_close(Connections *connections)
 {
     end_those(connections, always, NULL);
-    requests_stop(connections->shared.requests);
+    if (connections->shared.requests) requests_stop(connections->shared.requests);
 }
 
 // What is handed over while this says that nothing is unsent begins to look itself.

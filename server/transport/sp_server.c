@@ -124,7 +124,8 @@ static Error threads_start(SpServer *server, ErrorDetail *detail)
     if (wanted > TASK_THREADS_MAX) wanted = TASK_THREADS_MAX;
     atomic_store(&server->spare, fcntl(server->listener, F_DUPFD_CLOEXEC, 0));
     server->stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (server->stop < 0 || !watch(server, server->stop, NUMBER_STOP, EPOLLIN)) {
+    if (atomic_load(&server->spare) < 0 || server->stop < 0 ||
+        !watch(server, server->stop, NUMBER_STOP, EPOLLIN)) {
         return fail(detail, "cannot watch connections");
     }
     while (server->thread_count < (size_t)wanted) {

@@ -2,7 +2,11 @@
 
 #include "transport/transport.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/limits.h"
 #include "transport/nng_server.h"
@@ -12,6 +16,19 @@ struct Transport {
     SpServer *local;
     NngServer *tcp; // NULL: there is none
 };
+
+// Checks that two descriptors are left: one for a client, and one for what the daemon opens for a
+// moment. Without them every client would be turned away.
+static Error check_room_for_client(ErrorDetail *detail)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return error_say(detail, ERROR_IO, "cannot serve a client: %s", strerror(errno));
+    }
+    close(ends[0]);
+    close(ends[1]);
+    return ERROR_NONE;
+}
 
 Error transport_start(const TransportOptions *options, ErrorDetail *detail, Transport **out)
 {
@@ -24,6 +41,7 @@ Error transport_start(const TransportOptions *options, ErrorDetail *detail, Tran
         NngServerOptions tcp = {options->engine, options->tcp_url, options->tcp_token, clients_max};
         error = nng_server_start(&tcp, detail, &transport->tcp);
     }
+    if (!error) error = check_room_for_client(detail);
     if (error) {
         if (transport->local) transport_close(transport);
         transport_free(transport);

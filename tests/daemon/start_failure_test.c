@@ -1,4 +1,4 @@
-// What keeps tined from starting is told with its cause: no thread.
+// What keeps tined from starting is told with its cause: no descriptor, no thread.
 
 #include <errno.h>
 #include <pthread.h>
@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/daemon.h"
 #include "process.h"
 
-enum { THREADS_MAX = 100 };
+enum { DESCRIPTORS_MIN = 3, DESCRIPTORS_MAX = 64, THREADS_MAX = 100 };
 
 // The test is linked with --wrap=pthread_create.
 int __real_pthread_create(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *),
@@ -93,6 +94,41 @@ static void check_told(const Run *run, const char *what, const char *cause)
     CHECK(strstr(run->errors, what) != NULL);
     CHECK(strstr(run->errors, cause) != NULL);
     CHECK_EQ(text_line_count(run->errors), 1);
+}
+
+static void start_with_each_descriptor_limit(const char *const *options)
+{
+    static Run run;
+    CLEANUP(tined_close) Tined tined;
+    tined_place(&tined, "t");
+    tined_listen(&tined);
+    bool has_served = false;
+    for (size_t limit = DESCRIPTORS_MIN; limit <= DESCRIPTORS_MAX; limit++) {
+        Start start = {.tined = &tined, .descriptors_max = limit, .options = options};
+        bool serves = start_serves(&start, &run);
+        if (!serves) check_told(&run, "tined: ", strerror(EMFILE));
+        CHECK(serves || !has_served); // more descriptors are never worse
+        has_served = serves;
+    }
+    CHECK(has_served);
+}
+
+TEST(with_few_descriptors_it_serves_or_says_why_not)
+{
+    start_with_each_descriptor_limit((const char *[]){NULL});
+}
+
+TEST(with_few_descriptors_it_serves_tcp_or_says_why_not)
+{
+    char url[64], token[PLACE_BYTES_MAX];
+    snprintf(url, sizeof(url), "tcp://127.0.0.1:%d", 20000 + getpid() % 10000);
+    snprintf(token, sizeof(token), "%s/token", test_dir());
+    FILE *file = fopen(token, "w");
+    CHECK(file != NULL && fputs("a token of enough bytes", file) >= 0);
+    CHECK_EQ(fclose(file), 0);
+    CHECK_EQ(chmod(token, 0600), 0);
+    start_with_each_descriptor_limit(
+        (const char *[]){"--listen", url, "--token-file", token, NULL});
 }
 
 TEST(a_thread_that_cannot_be_started_is_told)
