@@ -189,10 +189,10 @@ static Error entry_named(Check *check, DamageKind kind, StoreTable table, Slice 
         check_damage(check, kind, table, key, "there is no such message");
         return ERROR_NONE;
     }
-    if (bytes.size < MESSAGE_HEAD_BYTES) return ERROR_NONE; // reported where it stands
+    if (bytes.size < MESSAGE_HEADER_BYTES) return ERROR_NONE; // reported where it stands
     Message *message;
     error = check_decode(check, &message__descriptor, TABLE_MESSAGES, key_slice(&record_key),
-                         slice_skip(bytes, MESSAGE_HEAD_BYTES), &message);
+                         slice_skip(bytes, MESSAGE_HEADER_BYTES), &message);
     *out = message;
     return error;
 }

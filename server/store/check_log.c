@@ -55,25 +55,26 @@ static void add_usage(CheckedLog *log, const Usage *usage, bool is_deleted)
     }
 }
 
-static void check_head(Check *check, Slice key, const MessageHead *head, const Message *message)
+static void check_header(Check *check, Slice key, const MessageHeader *header,
+                         const Message *message)
 {
-    if (head->is_deleted != (message->deleted_at != 0)) {
+    if (header->is_deleted != (message->deleted_at != 0)) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
                      "deleted in its head, or in the message, alone");
     }
-    if (head->kind != message->kind || head->role != message->role ||
-        head->status != message->status) {
+    if (header->kind != message->kind || header->role != message->role ||
+        header->status != message->status) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
                      "kind, role, status are %d, %d, %d; the message's are %d, %d, %d",
-                     (int)head->kind, (int)head->role, (int)head->status, (int)message->kind,
+                     (int)header->kind, (int)header->role, (int)header->status, (int)message->kind,
                      (int)message->role, (int)message->status);
     }
     Ulid call;
-    if (head->has_call_id != ulid_parse(slice_of(message->call_id), &call)) {
+    if (header->has_call_id != ulid_parse(slice_of(message->call_id), &call)) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
                      "with a call's id in its head, or in the message, alone");
     }
-    if (head->is_purged && (message->n_parts > 0 || *message->text || message->external)) {
+    if (header->is_purged && (message->n_parts > 0 || *message->text || message->external)) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key, "purged and not empty");
     }
 }
@@ -111,24 +112,24 @@ static void count_entry(CheckedLog *log, const Message *message)
 
 static Error check_entry(Check *check, LogWalk *walk, Slice key, Slice bytes)
 {
-    MessageHead head;
-    Error error = message_head_decode(&check->txn, bytes, &head);
+    MessageHeader header;
+    Error error = message_header_decode(&check->txn, bytes, &header);
     if (error) return check_survive(check, error, TABLE_MESSAGES, key);
-    if (bytes.size != MESSAGE_HEAD_BYTES + (size_t)head.bytes) {
+    if (bytes.size != MESSAGE_HEADER_BYTES + (size_t)header.bytes) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
                      "%zu bytes are stored, its head says %zu", bytes.size,
-                     MESSAGE_HEAD_BYTES + (size_t)head.bytes);
+                     MESSAGE_HEADER_BYTES + (size_t)header.bytes);
         return ERROR_NONE;
     }
     Message *message;
     error = check_decode(check, &message__descriptor, TABLE_MESSAGES, key,
-                         slice_skip(bytes, MESSAGE_HEAD_BYTES), &message);
+                         slice_skip(bytes, MESSAGE_HEADER_BYTES), &message);
     if (error || !message) return error;
-    check_head(check, key, &head, message);
+    check_header(check, key, &header, message);
     check_place(check, key, walk, message);
     count_entry(walk->log, message);
     return check_entry_indexes(check, key, walk->state, message,
-                               slice_skip(bytes, MESSAGE_HEAD_BYTES), head.is_purged);
+                               slice_skip(bytes, MESSAGE_HEADER_BYTES), header.is_purged);
 }
 
 static Error check_log_record(Check *check, void *context, Slice key, Slice bytes)

@@ -5,7 +5,7 @@
 #include "store/message.h"
 #include "store/todo.h"
 
-enum { OPERATION_HEAD_BYTES = HASH_BYTES + ULID_BYTES };
+enum { OPERATION_HEADER_BYTES = HASH_BYTES + ULID_BYTES };
 
 static void check_ids(Check *check, StoreTable table, Slice key, const char *session_id,
                       const char *id)
@@ -84,10 +84,10 @@ static Error check_original(Check *check, void *context, Slice key, Slice bytes)
         check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key, "there is no such message");
         return ERROR_NONE;
     }
-    MessageHead head;
-    error = message_head_decode(&check->txn, chunk, &head);
+    MessageHeader header;
+    error = message_header_decode(&check->txn, chunk, &header);
     if (error) return ERROR_NONE; // reported where it stands
-    if (head.is_purged) {
+    if (header.is_purged) {
         check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key, "the message was purged");
     }
     return ERROR_NONE;
@@ -107,7 +107,7 @@ Error check_side_records(Check *check)
 static Error check_operation(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;
-    if (bytes.size < OPERATION_HEAD_BYTES) {
+    if (bytes.size < OPERATION_HEADER_BYTES) {
         check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS, key, "shorter than its head");
         return ERROR_NONE;
     }
@@ -132,7 +132,7 @@ static Error check_age_row(Check *check, void *context, Slice key, Slice bytes)
         Error error = check_row(check, TABLE_OPERATIONS, &first, &found, &value);
         if (error) return error;
     }
-    bool is_right = found && value.size >= OPERATION_HEAD_BYTES &&
+    bool is_right = found && value.size >= OPERATION_HEADER_BYTES &&
                     ulid_equal(key_id_at(value, HASH_BYTES), key_id_at(key, 0));
     if (is_right) return ERROR_NONE;
     check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS_BY_AGE, key,

@@ -31,10 +31,10 @@ static Error diverged(Txn *txn, const Replay *replay, Ulid stored)
 static Error replay_entry(Txn *txn, Replay *replay, const MessageRow *row)
 {
     const MessageDraft *drafts = replay->exchange->drafts;
-    MessageHead head;
+    MessageHeader header;
     Slice bytes;
     Message *stored;
-    Error error = message_bytes(txn, row->session, row->id, &head, &bytes);
+    Error error = message_bytes(txn, row->session, row->id, &header, &bytes);
     if (!error) error = txn_decode(txn, &message__descriptor, bytes, &stored);
     if (error) return error;
     bool is_like = message_is_like(drafts[replay->at].message, stored);
@@ -60,7 +60,7 @@ static Error replay_segment(Txn *txn, MessageScan *scan, const Segment *segment,
         Error error = message_scan_next(scan, &found, &row);
         if (error || !found) return error;
         bool is_of_history =
-            !row->head.is_deleted && (history_kinds_default() >> row->head.kind & 1u);
+            !row->header.is_deleted && (history_kinds_default() >> row->header.kind & 1u);
         if (is_of_history) error = replay_entry(txn, replay, row);
         if (error) return error;
     }

@@ -24,9 +24,9 @@ typedef struct PageState {
 
 static bool row_is_wanted(const HistoryQuery *query, const MessageRow *row)
 {
-    if (row->head.is_deleted) return false;
-    if (query->skips_open && row->head.status == MESSAGE_STATUS_OPEN) return false;
-    return query->kinds >> row->head.kind & 1u;
+    if (row->header.is_deleted) return false;
+    if (query->skips_open && row->header.status == MESSAGE_STATUS_OPEN) return false;
+    return query->kinds >> row->header.kind & 1u;
 }
 
 // The part of a segment that the query's bounds leave.

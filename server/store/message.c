@@ -7,29 +7,29 @@
 #include "store/session_index.h"
 #include "wire/wire.h"
 
-Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out)
+Error message_header_decode(Txn *txn, Slice first_chunk, MessageHeader *out)
 {
-    if (first_chunk.size < MESSAGE_HEAD_BYTES) {
+    if (first_chunk.size < MESSAGE_HEADER_BYTES) {
         return error_say(txn->detail, ERROR_CORRUPT, "a message is shorter than its head");
     }
-    message_head_unpack(first_chunk.bytes, out);
+    message_header_unpack(first_chunk.bytes, out);
     return ERROR_NONE;
 }
 
-void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES])
+void message_header_encode(const MessageHeader *header, uint8_t out[MESSAGE_HEADER_BYTES])
 {
-    out[0] = (uint8_t)((head->is_deleted ? MESSAGE_FLAG_DELETED : 0) |
-                       (head->is_purged ? MESSAGE_FLAG_PURGED : 0) |
-                       (head->has_call_id ? MESSAGE_FLAG_CALL_ID : 0) |
-                       (head->has_end ? MESSAGE_FLAG_END : 0) |
-                       (int)head->status << MESSAGE_FLAG_STATUS_SHIFT);
-    out[1] = (uint8_t)head->kind;
-    out[2] = (uint8_t)head->role;
+    out[0] = (uint8_t)((header->is_deleted ? MESSAGE_FLAG_DELETED : 0) |
+                       (header->is_purged ? MESSAGE_FLAG_PURGED : 0) |
+                       (header->has_call_id ? MESSAGE_FLAG_CALL_ID : 0) |
+                       (header->has_end ? MESSAGE_FLAG_END : 0) |
+                       (int)header->status << MESSAGE_FLAG_STATUS_SHIFT);
+    out[1] = (uint8_t)header->kind;
+    out[2] = (uint8_t)header->role;
     out[3] = 0;
-    out[4] = (uint8_t)(head->bytes >> 24);
-    out[5] = (uint8_t)(head->bytes >> 16);
-    out[6] = (uint8_t)(head->bytes >> 8);
-    out[7] = (uint8_t)head->bytes;
+    out[4] = (uint8_t)(header->bytes >> 24);
+    out[5] = (uint8_t)(header->bytes >> 16);
+    out[6] = (uint8_t)(header->bytes >> 8);
+    out[7] = (uint8_t)header->bytes;
 }
 
 static Error not_found(Txn *txn, Ulid message)
@@ -74,9 +74,9 @@ Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid
     Ulid message = key_id_at(value, 0);
 
     // The record decides whether the hash was a match.
-    MessageHead head;
+    MessageHeader header;
     Slice first;
-    error = message_first(txn, session, message, &head, &first);
+    error = message_first(txn, session, message, &header, &first);
     if (error) return error == ERROR_MESSAGE_NOT_FOUND ? ERROR_CORRUPT : error;
     WireField field;
     while (wire_next(&first, &field) && field.number < MESSAGE_BRIEF_END) {
@@ -92,7 +92,8 @@ Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid
     return ERROR_NONE;
 }
 
-Error message_first(Txn *txn, Ulid session, Ulid message, MessageHead *out_head, Slice *out_first)
+Error message_first(Txn *txn, Ulid session, Ulid message, MessageHeader *out_header,
+                    Slice *out_first)
 {
     Key key = key_of_ids(session, message);
     Slice chunk;
@@ -100,13 +101,14 @@ Error message_first(Txn *txn, Ulid session, Ulid message, MessageHead *out_head,
     Error error = record_get_first(txn, TABLE_MESSAGES, &key, &found, &chunk);
     if (error) return error;
     if (!found) return not_found(txn, message);
-    error = message_head_decode(txn, chunk, out_head);
+    error = message_header_decode(txn, chunk, out_header);
     if (error) return error;
-    *out_first = slice_skip(chunk, MESSAGE_HEAD_BYTES);
+    *out_first = slice_skip(chunk, MESSAGE_HEADER_BYTES);
     return ERROR_NONE;
 }
 
-Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHead *out_head, Slice *out_bytes)
+Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHeader *out_header,
+                    Slice *out_bytes)
 {
     Key key = key_of_ids(session, message);
     Slice stream;
@@ -114,20 +116,20 @@ Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHead *out_head,
     Error error = record_get(txn, TABLE_MESSAGES, &key, &found, &stream);
     if (error) return error;
     if (!found) return not_found(txn, message);
-    error = message_head_decode(txn, stream, out_head);
+    error = message_header_decode(txn, stream, out_header);
     if (error) return error;
-    *out_bytes = slice_skip(stream, MESSAGE_HEAD_BYTES);
-    if (out_bytes->size != out_head->bytes) {
+    *out_bytes = slice_skip(stream, MESSAGE_HEADER_BYTES);
+    if (out_bytes->size != out_header->bytes) {
         return error_say(txn->detail, ERROR_CORRUPT, "a message's chunks do not add up");
     }
     return ERROR_NONE;
 }
 
-Error message_call_patch(Txn *txn, Ulid session, const MessageHead *head, Slice first,
+Error message_call_patch(Txn *txn, Ulid session, const MessageHeader *header, Slice first,
                          uint8_t out[MESSAGE_CALL_PATCH_BYTES_MAX], size_t *out_size)
 {
     *out_size = 0;
-    if (!head->has_call_id) return ERROR_NONE;
+    if (!header->has_call_id) return ERROR_NONE;
     WireField field;
     while (wire_next(&first, &field) && field.number <= FIELD_MESSAGE_CALL_ID) {
         Ulid call;
@@ -145,13 +147,13 @@ Error message_call_patch(Txn *txn, Ulid session, const MessageHead *head, Slice 
 
 Error message_append_to(Txn *txn, Ulid session, Ulid message, uint32_t field, Buffer *out)
 {
-    MessageHead head;
+    MessageHeader header;
     Slice bytes;
-    Error error = message_bytes(txn, session, message, &head, &bytes);
+    Error error = message_bytes(txn, session, message, &header, &bytes);
     if (error) return error;
     uint8_t patch[MESSAGE_CALL_PATCH_BYTES_MAX];
     size_t patch_size;
-    error = message_call_patch(txn, session, &head, bytes, patch, &patch_size);
+    error = message_call_patch(txn, session, &header, bytes, patch, &patch_size);
     if (!error) error = wire_append_header(out, field, bytes.size + patch_size);
     if (!error) error = buffer_append(out, bytes);
     if (!error) error = buffer_append(out, slice(patch, patch_size));
@@ -166,12 +168,12 @@ static Error chunk_get(Txn *txn, const Key *key, Slice *out)
     return error_say(txn->detail, ERROR_CORRUPT, "a message lost a chunk");
 }
 
-Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHead *head, Slice fields)
+Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHeader *header, Slice fields)
 {
     Key record_key = key_of_ids(session, message);
-    size_t old_size = MESSAGE_HEAD_BYTES + head->bytes;
+    size_t old_size = MESSAGE_HEADER_BYTES + header->bytes;
     size_t last = (old_size - 1) / VALUE_BYTES_MAX;
-    head->bytes += (uint32_t)fields.size;
+    header->bytes += (uint32_t)fields.size;
 
     // The last chunk with the new fields: one chunk or two.
     Key key = key_with_chunk(&record_key, (uint16_t)last);
@@ -185,7 +187,7 @@ Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHead *head, Sl
     if (!bytes) return arena_error(txn->arena);
     memcpy(bytes, chunk.bytes, chunk.size);
     memcpy(bytes + chunk.size, fields.bytes, fields.size);
-    if (last == 0) message_head_encode(head, bytes);
+    if (last == 0) message_header_encode(header, bytes);
     Slice rest = {bytes, chunk.size + fields.size};
     for (size_t i = last; rest.size > 0; i++) {
         key = key_with_chunk(&record_key, (uint16_t)i);
@@ -204,7 +206,7 @@ Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHead *head, Sl
         return error_say(txn->detail, ERROR_CORRUPT, "a message's first chunk has the wrong size");
     }
     memcpy(first, chunk.bytes, sizeof(first));
-    message_head_encode(head, first);
+    message_header_encode(header, first);
     return txn_put(txn, TABLE_MESSAGES, &key, slice(first, sizeof(first)));
 }
 

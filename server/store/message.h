@@ -14,13 +14,13 @@
 
 enum {
     MESSAGE_BRIEF_END = FIELD_MESSAGE_ERROR, // all fields before this one are in the first chunk
-    MESSAGE_HEAD_BYTES = 8,
+    MESSAGE_HEADER_BYTES = 8,
     MESSAGE_PREFIX_BYTES_MAX = 128, // head and server fields
     MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX - 1024,
 };
 
 // The first bytes of chunk 0: {flags, kind, role, reserved, total bytes u32}.
-typedef struct MessageHead {
+typedef struct MessageHeader {
     bool is_deleted;
     bool is_purged;
     bool has_call_id; // its call_id has the form of an id of ours
@@ -29,7 +29,7 @@ typedef struct MessageHead {
     MessageKind kind;
     Role role;
     uint32_t bytes; // of the Message, all chunks together
-} MessageHead;
+} MessageHeader;
 
 enum {
     MESSAGE_FLAG_DELETED = 1,
@@ -39,8 +39,9 @@ enum {
     MESSAGE_FLAG_STATUS_SHIFT = 4,
 };
 
-MUST_USE Error message_head_decode(Txn *txn, Slice first_chunk, MessageHead *out);
-static inline void message_head_unpack(const uint8_t bytes[MESSAGE_HEAD_BYTES], MessageHead *out)
+MUST_USE Error message_header_decode(Txn *txn, Slice first_chunk, MessageHeader *out);
+static inline void message_header_unpack(const uint8_t bytes[MESSAGE_HEADER_BYTES],
+                                         MessageHeader *out)
 {
     out->is_deleted = bytes[0] & MESSAGE_FLAG_DELETED;
     out->is_purged = bytes[0] & MESSAGE_FLAG_PURGED;
@@ -51,7 +52,7 @@ static inline void message_head_unpack(const uint8_t bytes[MESSAGE_HEAD_BYTES], 
     out->role = (Role)bytes[2];
     out->bytes = (uint32_t)bytes_get_u64(bytes); // the lower half
 }
-void message_head_encode(const MessageHead *head, uint8_t out[MESSAGE_HEAD_BYTES]);
+void message_header_encode(const MessageHeader *header, uint8_t out[MESSAGE_HEADER_BYTES]);
 
 // The session that owns a message. ERROR_MESSAGE_NOT_FOUND, also while its session is being purged.
 MUST_USE Error message_owner(Txn *txn, Ulid message, Ulid *out_owner);
@@ -61,18 +62,18 @@ MUST_USE Error message_by_external(Txn *txn, Ulid session, const External *exter
 
 // The head and the first chunk's message bytes. `out_first` borrows from the transaction.
 // ERROR_MESSAGE_NOT_FOUND.
-MUST_USE Error message_first(Txn *txn, Ulid session, Ulid message, MessageHead *out_head,
+MUST_USE Error message_first(Txn *txn, Ulid session, Ulid message, MessageHeader *out_header,
                              Slice *out_first);
 
 // All of the message's bytes: borrowed from the transaction or copied into its arena.
-MUST_USE Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHead *out_head,
+MUST_USE Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHeader *out_header,
                              Slice *out_bytes);
 
 // Writes what makes a message's call_id read as none, because it names no call of `session` that is
 // there: the last value of a field wins. Returns the bytes by which the message grows, often 0.
 // `first` are its bytes in the first chunk.
 enum { MESSAGE_CALL_PATCH_BYTES_MAX = 8 };
-MUST_USE Error message_call_patch(Txn *txn, Ulid session, const MessageHead *head, Slice first,
+MUST_USE Error message_call_patch(Txn *txn, Ulid session, const MessageHeader *header, Slice first,
                                   uint8_t out[MESSAGE_CALL_PATCH_BYTES_MAX], size_t *out_size);
 
 // Appends the message, as it reads, to `out` as the content of the bytes field `field`.
@@ -80,7 +81,7 @@ MUST_USE Error message_append_to(Txn *txn, Ulid session, Ulid message, uint32_t 
 
 // Adds encoded fields to the end of a stored message, touching its first and last chunk alone.
 // `head` is the new head but for `bytes`, which is set here.
-MUST_USE Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHead *head,
+MUST_USE Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHeader *header,
                               Slice fields);
 
 // Fills the receipt of a stored message from its first chunk.

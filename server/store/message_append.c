@@ -109,7 +109,7 @@ static Error put_entry(Txn *txn, const MessageAppend *append, const Receipt *rec
 {
     const MessageDraft *draft = append->draft;
     uint8_t prefix[MESSAGE_PREFIX_BYTES_MAX];
-    size_t size = MESSAGE_HEAD_BYTES;
+    size_t size = MESSAGE_HEADER_BYTES;
     size += put_id_field(prefix + size, FIELD_MESSAGE_ID, receipt->id);
     size += put_id_field(prefix + size, FIELD_MESSAGE_SESSION_ID, receipt->session_id);
     if (*receipt->parent_id) {
@@ -119,14 +119,14 @@ static Error put_entry(Txn *txn, const MessageAppend *append, const Receipt *rec
     size += wire_put_varint_field(prefix + size, FIELD_MESSAGE_CREATED_AT,
                                   (uint64_t)receipt->created_at);
 
-    MessageHead head = {
+    MessageHeader header = {
         .has_call_id = draft->has_call_id,
         .status = draft->message->status,
         .kind = draft->message->kind,
         .role = draft->message->role,
-        .bytes = (uint32_t)(size - MESSAGE_HEAD_BYTES + draft->size),
+        .bytes = (uint32_t)(size - MESSAGE_HEADER_BYTES + draft->size),
     };
-    message_head_encode(&head, prefix);
+    message_header_encode(&header, prefix);
     uint8_t *stream = draft->bytes - size;
     memcpy(stream, prefix, size);
     Key key = key_of_ids(append->session, id);

@@ -26,7 +26,7 @@ typedef struct OpenMessage {
     Ulid id;
     Ulid session;
     Session *session_head;
-    MessageHead head;
+    MessageHeader header;
     Slice first; // copied: it outlives the first put
     size_t part_count;
     bool has_text;
@@ -142,15 +142,15 @@ Error open_part_find(Txn *txn, Ulid session, Ulid message, Slice part_id, bool *
 
 static Error require_open(Txn *txn, const OpenMessage *open)
 {
-    if (open->head.status != MESSAGE_STATUS_OPEN) {
+    if (open->header.status != MESSAGE_STATUS_OPEN) {
         return error_say(txn->detail, ERROR_MESSAGE_SEALED,
                          "the message is sealed: only a message whose status is OPEN takes parts "
                          "and an end");
     }
-    if (open->head.is_deleted || open->head.is_purged) {
+    if (open->header.is_deleted || open->header.is_purged) {
         return error_say(txn->detail, ERROR_MESSAGE_SEALED,
                          "the message was %s: it takes no parts and no end any more",
-                         open->head.is_deleted ? "deleted" : "purged");
+                         open->header.is_deleted ? "deleted" : "purged");
     }
     return ERROR_NONE;
 }
@@ -161,7 +161,7 @@ static Error open_begin(Txn *txn, Ulid message, OpenMessage *open, Receipt *rece
     Error error = message_owner(txn, message, &open->session);
     if (!error) error = session_head_for_write(txn, open->session, &open->session_head);
     Slice first;
-    if (!error) error = message_first(txn, open->session, message, &open->head, &first);
+    if (!error) error = message_first(txn, open->session, message, &open->header, &first);
     if (!error) error = require_open(txn, open);
     if (!error) error = arena_copy(txn->arena, first, &open->first);
     if (!error) error = message_receipt(txn, open->first, receipt);
@@ -186,24 +186,24 @@ static Error open_end(Txn *txn, const OpenMessage *open, const char *event_type,
     event.type = (char *)(uintptr_t)event_type;
     event.message_id = receipt->id;
     if (receipt->n_part_ids) event.record_id = receipt->part_ids[0];
-    event.role = open->head.role;
+    event.role = open->header.role;
     event.totals = receipt->totals;
     event.n_totals = receipt->n_totals;
     Error error = event_put(txn, open->session, open->session_head, &event);
     return error ? error : session_put_head(txn, open->session, open->session_head);
 }
 
-static bool has_previews(const MessageHead *head)
+static bool has_previews(const MessageHeader *header)
 {
-    return head->kind == MESSAGE_KIND_CONVERSATION &&
-           (head->role == ROLE_USER || head->role == ROLE_ASSISTANT);
+    return header->kind == MESSAGE_KIND_CONVERSATION &&
+           (header->role == ROLE_USER || header->role == ROLE_ASSISTANT);
 }
 
 static Error previews_recompute(Txn *txn, const OpenMessage *open)
 {
-    if (!has_previews(&open->head)) return ERROR_NONE;
+    if (!has_previews(&open->header)) return ERROR_NONE;
     Error error = ERROR_NONE;
-    if (open->head.role == ROLE_USER) {
+    if (open->header.role == ROLE_USER) {
         error = preview_recompute_first(txn, open->session, open->session_head);
     }
     return error ? error : preview_recompute_last(txn, open->session, open->session_head);
@@ -217,7 +217,7 @@ static Error previews_note(Txn *txn, const OpenMessage *open, const char *id, co
     if (strcmp(head->head_id, id) != 0 || strcmp(head->last_entry_id, id) != 0) {
         return previews_recompute(txn, open);
     }
-    return preview_note(txn, open->session_head, open->head.kind, open->head.role,
+    return preview_note(txn, open->session_head, open->header.kind, open->header.role,
                         slice_of(part->text->text));
 }
 
@@ -226,7 +226,7 @@ static Error require_room(Txn *txn, const OpenMessage *open, size_t bytes)
     if (bytes <= OPEN_BYTES_MAX) return ERROR_NONE;
     return error_say(txn->detail, ERROR_TOO_LONG,
                      "the message has %u bytes and would have %zu; the limit of an open one is %d",
-                     (unsigned)open->head.bytes, bytes, OPEN_BYTES_MAX);
+                     (unsigned)open->header.bytes, bytes, OPEN_BYTES_MAX);
 }
 
 static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const Slot *slot,
@@ -236,11 +236,11 @@ static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const
         return error_say(txn->detail, ERROR_TOO_LONG, "the message has %d parts, which is the most",
                          PART_COUNT_MAX);
     }
-    Error error = require_room(txn, open, open->head.bytes + draft->size);
+    Error error = require_room(txn, open, open->header.bytes + draft->size);
     if (error) return error;
     size_t index = open->part_count;
-    error =
-        message_extend(txn, open->session, open->id, &open->head, slice(draft->bytes, draft->size));
+    error = message_extend(txn, open->session, open->id, &open->header,
+                           slice(draft->bytes, draft->size));
     if (!error) error = message_part_put(txn, open->session, open->id, index, draft->part);
     if (!error && !slot->is_taken) error = slot_put(txn, open->session, open->id, slot, index);
     if (error) return error;
@@ -311,17 +311,17 @@ static Error part_replace(Txn *txn, OpenMessage *open, const PartDraft *draft, S
     size_t size = bytes.size - (place->end - place->start) + draft->size;
     Error error = require_room(txn, open, size);
     if (error) return error;
-    uint8_t *stream = arena_alloc(txn->arena, MESSAGE_HEAD_BYTES + size);
+    uint8_t *stream = arena_alloc(txn->arena, MESSAGE_HEADER_BYTES + size);
     if (!stream) return arena_error(txn->arena);
-    uint8_t *at = stream + MESSAGE_HEAD_BYTES;
+    uint8_t *at = stream + MESSAGE_HEADER_BYTES;
     memcpy(at, bytes.bytes, place->start);
     memcpy(at + place->start, draft->bytes, draft->size);
     memcpy(at + place->start + draft->size, bytes.bytes + place->end, bytes.size - place->end);
-    size_t old_size = MESSAGE_HEAD_BYTES + open->head.bytes;
-    open->head.bytes = (uint32_t)size;
-    message_head_encode(&open->head, stream);
-    error = stream_put_from(txn, open, slice(stream, MESSAGE_HEAD_BYTES + size),
-                            MESSAGE_HEAD_BYTES + place->start, old_size);
+    size_t old_size = MESSAGE_HEADER_BYTES + open->header.bytes;
+    open->header.bytes = (uint32_t)size;
+    message_header_encode(&open->header, stream);
+    error = stream_put_from(txn, open, slice(stream, MESSAGE_HEADER_BYTES + size),
+                            MESSAGE_HEADER_BYTES + place->start, old_size);
     if (error) return error;
 
     Key old_key = key_part(open->session, (uint8_t)place->kind, open->id, (uint16_t)place->index);
@@ -362,8 +362,8 @@ Error message_append_part(Txn *txn, Ulid message, const PartDraft *draft, Receip
     error = slot_find(txn, open.session, message, id, &slot);
     if (!error) error = receipt_name_part(txn, draft, out_receipt);
     if (!error && slot.is_taken) {
-        MessageHead head;
-        error = message_bytes(txn, open.session, message, &head, &bytes);
+        MessageHeader header;
+        error = message_bytes(txn, open.session, message, &header, &bytes);
         if (!error) part_locate(bytes, id, &place);
     }
     if (error) return error;
@@ -465,14 +465,14 @@ Error message_seal(Txn *txn, Ulid message, const MessageSeal *seal, Receipt *out
     Error error = open_begin(txn, message, &open, out_receipt);
     if (!error) error = seal_fields(txn, seal, &fields);
     if (error) return error;
-    if (open.head.bytes + fields.size > MESSAGE_BYTES_MAX + SEAL_BYTES_MAX) {
+    if (open.header.bytes + fields.size > MESSAGE_BYTES_MAX + SEAL_BYTES_MAX) {
         return error_say(txn->detail, ERROR_TOO_LONG,
                          "error: the message has %u bytes, and %zu more do not fit",
-                         (unsigned)open.head.bytes, fields.size);
+                         (unsigned)open.header.bytes, fields.size);
     }
-    open.head.status = seal->status;
-    open.head.has_end = true;
-    error = message_extend(txn, open.session, message, &open.head, fields);
+    open.header.status = seal->status;
+    open.header.has_end = true;
+    error = message_extend(txn, open.session, message, &open.header, fields);
     if (!error) {
         error = message_parts_delete_kind(txn, open.session, message, PART_KIND_OPEN);
     }

@@ -15,7 +15,7 @@ typedef struct Removal {
     Ulid id;
     Ulid session;
     Session *session_head;
-    MessageHead head;
+    MessageHeader header;
     Slice first; // copied: it outlives the first put
 } Removal;
 
@@ -25,7 +25,7 @@ static Error removal_begin(Txn *txn, Ulid message, Removal *removal, Receipt *re
     Error error = message_owner(txn, message, &removal->session);
     if (!error) error = session_head_for_write(txn, removal->session, &removal->session_head);
     Slice first;
-    if (!error) error = message_first(txn, removal->session, message, &removal->head, &first);
+    if (!error) error = message_first(txn, removal->session, message, &removal->header, &first);
     if (!error) error = arena_copy(txn->arena, first, &removal->first);
     if (!error) error = message_receipt(txn, removal->first, receipt);
     return error;
@@ -34,12 +34,13 @@ static Error removal_begin(Txn *txn, Ulid message, Removal *removal, Receipt *re
 static Error removal_end(Txn *txn, const Removal *removal, const char *event_type)
 {
     Session *head = removal->session_head;
-    if (removal->head.kind == MESSAGE_KIND_CONVERSATION) {
+    if (removal->header.kind == MESSAGE_KIND_CONVERSATION) {
         Error error = ERROR_NONE;
-        if (removal->head.role == ROLE_USER) {
+        if (removal->header.role == ROLE_USER) {
             error = preview_recompute_first(txn, removal->session, head);
         }
-        if (!error && (removal->head.role == ROLE_USER || removal->head.role == ROLE_ASSISTANT)) {
+        if (!error &&
+            (removal->header.role == ROLE_USER || removal->header.role == ROLE_ASSISTANT)) {
             error = preview_recompute_last(txn, removal->session, head);
         }
         if (error) return error;
@@ -48,7 +49,7 @@ static Error removal_end(Txn *txn, const Removal *removal, const char *event_typ
     event.type = (char *)(uintptr_t)event_type;
     event.message_id = txn_id_text(txn, removal->id);
     if (!event.message_id) return arena_error(txn->arena);
-    event.role = removal->head.role;
+    event.role = removal->header.role;
     Error error = event_put(txn, removal->session, head, &event);
     if (error) return error;
     return session_put_head(txn, removal->session, head);
@@ -58,9 +59,9 @@ static Error removal_end(Txn *txn, const Removal *removal, const char *event_typ
 static Error brief_bytes(Txn *txn, const Removal *removal, Slice *out)
 {
     *out = removal->first;
-    if (!removal->head.has_end) return ERROR_NONE;
-    MessageHead head;
-    return message_bytes(txn, removal->session, removal->id, &head, out);
+    if (!removal->header.has_end) return ERROR_NONE;
+    MessageHeader header;
+    return message_bytes(txn, removal->session, removal->id, &header, out);
 }
 
 static Error subtract_usage(Txn *txn, const Removal *removal)
@@ -71,7 +72,7 @@ static Error subtract_usage(Txn *txn, const Removal *removal)
     WireField field;
     Slice last = {NULL, 0}; // what sealed it says all of it anew
     while (wire_next(&rest, &field)) {
-        if (field.number > FIELD_MESSAGE_USAGE && !removal->head.has_end) break;
+        if (field.number > FIELD_MESSAGE_USAGE && !removal->header.has_end) break;
         if (field.number == FIELD_MESSAGE_USAGE) last = field.bytes;
     }
     if (!last.bytes) return ERROR_NONE;
@@ -87,20 +88,20 @@ Error message_delete(Txn *txn, Ulid message, Receipt *out_receipt)
 {
     Removal removal = {.id = message};
     Error error = removal_begin(txn, message, &removal, out_receipt);
-    if (error || removal.head.is_deleted) return error;
+    if (error || removal.header.is_deleted) return error;
 
     uint8_t field[WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX];
     size_t size = wire_put_varint_field(field, FIELD_MESSAGE_DELETED_AT, (uint64_t)txn->now_ms);
-    removal.head.is_deleted = true;
-    error = message_extend(txn, removal.session, message, &removal.head, slice(field, size));
+    removal.header.is_deleted = true;
+    error = message_extend(txn, removal.session, message, &removal.header, slice(field, size));
     if (!error) {
-        error = marker_index_delete(txn, removal.session, removal.head.kind, message);
+        error = marker_index_delete(txn, removal.session, removal.header.kind, message);
     }
     if (!error) error = message_parts_delete(txn, removal.session, message);
     if (!error) error = subtract_usage(txn, &removal);
     if (error) return error;
     removal.session_head->entry_count--;
-    if (removal.head.kind == MESSAGE_KIND_CONVERSATION) removal.session_head->message_count--;
+    if (removal.header.kind == MESSAGE_KIND_CONVERSATION) removal.session_head->message_count--;
     return removal_end(txn, &removal, EVENT_MESSAGE_DELETED);
 }
 
@@ -128,9 +129,9 @@ static Error append_bare_marker(Txn *txn, Slice bytes, uint8_t *out, size_t *siz
 // added at the end, and a marker without its words.
 static Error append_from_behind(Txn *txn, const Removal *removal, uint8_t *out, size_t *size)
 {
-    MessageHead head;
+    MessageHeader header;
     Slice bytes;
-    Error error = message_bytes(txn, removal->session, removal->id, &head, &bytes);
+    Error error = message_bytes(txn, removal->session, removal->id, &header, &bytes);
     if (error) return error;
     WireField field;
     if (wire_find(bytes, FIELD_MESSAGE_DELETED_AT, &field)) {
@@ -144,24 +145,24 @@ static Error put_emptied(Txn *txn, Removal *removal)
 {
     uint8_t *stream = arena_alloc(txn->arena, 2 * VALUE_BYTES_MAX);
     if (!stream) return arena_error(txn->arena);
-    size_t size = MESSAGE_HEAD_BYTES;
+    size_t size = MESSAGE_HEADER_BYTES;
     WireField field;
     Slice rest;
     Error error = brief_bytes(txn, removal, &rest);
     if (error) return error;
     while (wire_next(&rest, &field)) {
-        if (field.number >= MESSAGE_BRIEF_END && !removal->head.has_end) break;
+        if (field.number >= MESSAGE_BRIEF_END && !removal->header.has_end) break;
         if (!field_stays(field.number)) continue;
         memcpy(stream + size, field.whole.bytes, field.whole.size);
         size += field.whole.size;
     }
-    if (removal->head.is_deleted || removal->head.kind == MESSAGE_KIND_COMPACTION) {
+    if (removal->header.is_deleted || removal->header.kind == MESSAGE_KIND_COMPACTION) {
         error = append_from_behind(txn, removal, stream, &size);
         if (error) return error;
     }
-    removal->head.is_purged = true;
-    removal->head.bytes = (uint32_t)(size - MESSAGE_HEAD_BYTES);
-    message_head_encode(&removal->head, stream);
+    removal->header.is_purged = true;
+    removal->header.bytes = (uint32_t)(size - MESSAGE_HEADER_BYTES);
+    message_header_encode(&removal->header, stream);
     Key key = key_of_ids(removal->session, removal->id);
     return record_put(txn, TABLE_MESSAGES, &key, slice(stream, size));
 }
@@ -186,7 +187,7 @@ Error message_purge(Txn *txn, Ulid message, Receipt *out_receipt)
 {
     Removal removal = {.id = message};
     Error error = removal_begin(txn, message, &removal, out_receipt);
-    if (error || removal.head.is_purged) return error;
+    if (error || removal.header.is_purged) return error;
     error = put_emptied(txn, &removal);
     if (!error) error = message_parts_delete(txn, removal.session, message);
     if (!error) error = drop_external(txn, &removal);

@@ -28,7 +28,7 @@ void message_scan_start(MessageScan *scan, const Segment *segment, bool is_newes
 
 static bool row_is_one_chunk(const MessageRow *row)
 {
-    return row->head.bytes <= VALUE_BYTES_MAX - MESSAGE_HEAD_BYTES;
+    return row->header.bytes <= VALUE_BYTES_MAX - MESSAGE_HEADER_BYTES;
 }
 
 static Error step_forward(MessageScan *scan, bool *out_found, KvRow *out)
@@ -90,25 +90,25 @@ Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **o
     }
     scan->row.session = scan->segment.session;
     scan->row.id = key_id_at(row.key, ULID_BYTES);
-    if (row.value.size < MESSAGE_HEAD_BYTES) {
+    if (row.value.size < MESSAGE_HEADER_BYTES) {
         return error_say(scan->txn->detail, ERROR_CORRUPT, "a message is shorter than its head");
     }
-    message_head_unpack(row.value.bytes, &scan->row.head);
-    scan->row.first = slice_skip(row.value, MESSAGE_HEAD_BYTES);
+    message_header_unpack(row.value.bytes, &scan->row.header);
+    scan->row.first = slice_skip(row.value, MESSAGE_HEADER_BYTES);
     size_t patch_size = 0;
-    if (scan->row.head.has_call_id) {
-        error = message_call_patch(scan->txn, scan->row.session, &scan->row.head, scan->row.first,
+    if (scan->row.header.has_call_id) {
+        error = message_call_patch(scan->txn, scan->row.session, &scan->row.header, scan->row.first,
                                    scan->patch, &patch_size);
         if (error) return error;
     }
-    scan->row.reply_bytes = scan->row.head.bytes + patch_size;
+    scan->row.reply_bytes = scan->row.header.bytes + patch_size;
     *out_row = &scan->row;
     return ERROR_NONE;
 }
 
 Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out)
 {
-    size_t total = scan->row.head.bytes;
+    size_t total = scan->row.header.bytes;
     size_t patch_size = scan->row.reply_bytes - total;
     size_t room = WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX + scan->row.reply_bytes;
     uint8_t *bytes;
@@ -144,10 +144,10 @@ Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out)
 
 Error message_scan_pieces(MessageScan *scan, const Slice **out_pieces, size_t *out_count)
 {
-    size_t left = scan->row.head.bytes;
+    size_t left = scan->row.header.bytes;
     size_t patch_size = scan->row.reply_bytes - left;
     Slice chunk = scan->row.first;
-    size_t count_max = 2 + left / (VALUE_BYTES_MAX - MESSAGE_HEAD_BYTES), count = 0;
+    size_t count_max = 2 + left / (VALUE_BYTES_MAX - MESSAGE_HEADER_BYTES), count = 0;
     Slice *pieces = arena_array(scan->txn->arena, Slice, count_max);
     if (!pieces) return arena_error(scan->txn->arena);
     while (chunk.size <= left && count < count_max - 1) {

@@ -8,7 +8,7 @@
 typedef struct MessageRow {
     Ulid session;
     Ulid id;
-    MessageHead head;
+    MessageHeader header;
     Slice first;        // the message's bytes in the first chunk; borrowed until the scan moves
     size_t reply_bytes; // of the message as it reads: with what message_call_patch adds
 } MessageRow;

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "store/record.h"
 
-enum { OPERATION_HEAD_BYTES = HASH_BYTES + ULID_BYTES };
+enum { OPERATION_HEADER_BYTES = HASH_BYTES + ULID_BYTES };
 
 Error operation_find(Txn *txn, Slice operation_id, Hash request_hash, bool *out_found,
                      Slice *out_reply)
@@ -15,11 +15,11 @@ Error operation_find(Txn *txn, Slice operation_id, Hash request_hash, bool *out_
     Slice value;
     Error error = record_get(txn, TABLE_OPERATIONS, &key, out_found, &value);
     if (error || !*out_found) return error;
-    if (value.size < OPERATION_HEAD_BYTES) {
+    if (value.size < OPERATION_HEADER_BYTES) {
         return error_say(txn->detail, ERROR_CORRUPT, "an operation is shorter than its head");
     }
     if (memcmp(value.bytes, request_hash.bytes, HASH_BYTES) != 0) return ERROR_OPERATION_ID_REUSED;
-    return arena_copy(txn->arena, slice_skip(value, OPERATION_HEAD_BYTES), out_reply);
+    return arena_copy(txn->arena, slice_skip(value, OPERATION_HEADER_BYTES), out_reply);
 }
 
 static Error operation_prune(Txn *txn)
@@ -50,14 +50,14 @@ static Error operation_prune(Txn *txn)
 Error operation_put(Txn *txn, Slice operation_id, Hash request_hash, Slice reply)
 {
     Ulid issued = txn_issue_id(txn);
-    uint8_t *value = arena_alloc(txn->arena, OPERATION_HEAD_BYTES + reply.size);
+    uint8_t *value = arena_alloc(txn->arena, OPERATION_HEADER_BYTES + reply.size);
     if (!value) return arena_error(txn->arena);
     memcpy(value, request_hash.bytes, HASH_BYTES);
     memcpy(value + HASH_BYTES, issued.bytes, ULID_BYTES);
-    if (reply.size) memcpy(value + OPERATION_HEAD_BYTES, reply.bytes, reply.size);
+    if (reply.size) memcpy(value + OPERATION_HEADER_BYTES, reply.bytes, reply.size);
     Key key = key_operation(operation_id);
-    Error error =
-        record_insert(txn, TABLE_OPERATIONS, &key, slice(value, OPERATION_HEAD_BYTES + reply.size));
+    Error error = record_insert(txn, TABLE_OPERATIONS, &key,
+                                slice(value, OPERATION_HEADER_BYTES + reply.size));
     if (error) return error;
     key = key_of_id(issued);
     error = txn_put(txn, TABLE_OPERATIONS_BY_AGE, &key, operation_id);

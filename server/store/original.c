@@ -12,11 +12,11 @@ Error original_put(Txn *txn, Ulid message, Slice content, Receipt *out_receipt)
     Ulid session;
     Error error = message_owner(txn, message, &session);
     if (!error) error = session_require_writable(txn, session);
-    MessageHead head;
+    MessageHeader header;
     Slice first;
-    if (!error) error = message_first(txn, session, message, &head, &first);
+    if (!error) error = message_first(txn, session, message, &header, &first);
     if (error) return error;
-    if (head.is_purged) {
+    if (header.is_purged) {
         return error_say(txn->detail, ERROR_MESSAGE_SEALED,
                          "the message was purged: it takes no original any more");
     }

@@ -8,7 +8,7 @@
 #include "wire/wire.h"
 
 enum {
-    FOUND_PART_HEAD_BYTES_MAX = 2 + ULID_TEXT_BYTES + WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX,
+    FOUND_PART_HEADER_BYTES_MAX = 2 + ULID_TEXT_BYTES + WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX,
     KIND_COUNT = 4,
 };
 
@@ -144,8 +144,8 @@ static Error message_begin(PartList *list, Ulid message)
     list->message = message;
     list->next_index = 0;
     list->rest = row->first;
-    list->bytes_read += row->head.bytes;
-    if (row->first.size >= row->head.bytes) return ERROR_NONE;
+    list->bytes_read += row->header.bytes;
+    if (row->first.size >= row->header.bytes) return ERROR_NONE;
     error = buffer_reset(&list->buffer, 0);
     if (!error)
         error = message_scan_append_to(&list->scan, FIELD_LIST_MESSAGES_RESPONSE_MESSAGES,
@@ -174,7 +174,7 @@ static Error part_bytes(PartList *list, Ulid message, size_t index, Slice *out)
     return error_say(list->txn->detail, ERROR_CORRUPT, "a message lacks a part that is indexed");
 }
 
-static size_t found_head(Ulid message, size_t index, uint8_t out[FOUND_PART_HEAD_BYTES_MAX])
+static size_t found_header(Ulid message, size_t index, uint8_t out[FOUND_PART_HEADER_BYTES_MAX])
 {
     char id[ULID_TEXT_BYTES + 1];
     ulid_format(message, id);
@@ -190,14 +190,14 @@ static Error append_found(PartList *list, const PartPosition *place, bool is_fir
     Slice part;
     Error error = part_bytes(list, place->message, place->index, &part);
     if (error) return error;
-    uint8_t head[FOUND_PART_HEAD_BYTES_MAX];
-    size_t head_size = found_head(place->message, place->index, head);
-    size_t size = head_size + wire_bytes_field_size(FIELD_FOUND_PART_PART, part.size);
+    uint8_t header[FOUND_PART_HEADER_BYTES_MAX];
+    size_t header_size = found_header(place->message, place->index, header);
+    size_t size = header_size + wire_bytes_field_size(FIELD_FOUND_PART_PART, part.size);
     *out_fits = is_first ||
                 buffer_size(out) + wire_bytes_field_size(field, size) <= list->query->page_bytes;
     if (!*out_fits) return ERROR_NONE;
     error = wire_append_header(out, field, size);
-    if (!error) error = buffer_append(out, slice(head, head_size));
+    if (!error) error = buffer_append(out, slice(header, header_size));
     return error ? error : wire_append_bytes(out, FIELD_FOUND_PART_PART, part);
 }
 

@@ -33,8 +33,8 @@ Error preview_note(Txn *txn, Session *head, MessageKind kind, Role role, Slice t
 
 static bool row_is_turn_of(const MessageRow *row, Role role)
 {
-    return !row->head.is_deleted && row->head.kind == MESSAGE_KIND_CONVERSATION &&
-           row->head.role == role;
+    return !row->header.is_deleted && row->header.kind == MESSAGE_KIND_CONVERSATION &&
+           row->header.role == role;
 }
 
 // The first text of the entry the scan stands on: borrowed from the entry's page, or from `buffer`,
@@ -42,7 +42,7 @@ static bool row_is_turn_of(const MessageRow *row, Role role)
 static Error row_text(MessageScan *scan, Buffer *buffer, Slice *out)
 {
     Slice bytes = scan->row.first;
-    if (bytes.size < scan->row.head.bytes) {
+    if (bytes.size < scan->row.header.bytes) {
         Error error = buffer_reset(buffer, 0);
         if (!error)
             error = message_scan_append_to(scan, FIELD_LIST_MESSAGES_RESPONSE_MESSAGES, buffer);

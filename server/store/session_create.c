@@ -118,9 +118,9 @@ Error session_fork_origin(Txn *txn, Ulid source, const ForkPoint *point, Session
     out->message = message;
     if (point->kind == FORK_THROUGH) return ERROR_NONE;
 
-    MessageHead head;
+    MessageHeader header;
     Slice first;
-    error = message_first(txn, out->session, message, &head, &first);
+    error = message_first(txn, out->session, message, &header, &first);
     if (error) return error;
     Receipt receipt = RECEIPT__INIT;
     error = message_receipt(txn, first, &receipt);

@@ -50,7 +50,7 @@ static void take_back_excess(Rpc *rpc, size_t before)
 // Takes note of one SETTING entry, older than all that were noted before.
 static Error note_setting(Rpc *rpc, const MarkerPlace *place, Settings *settings)
 {
-    MessageHead head;
+    MessageHeader head;
     Slice first;
     Error error = message_first(rpc->txn, place->session, place->message, &head, &first);
     if (error) return error;
@@ -99,9 +99,9 @@ static Error assistant_model(Rpc *rpc, const SegmentList *segments, Ulid after, 
             error = message_scan_next(&scan, &found, &row);
             if (error || !found) break;
             is_done = ulid_compare(row->id, after) <= 0;
-            if (is_done || row->head.is_deleted) continue;
-            if (row->head.kind != MESSAGE_KIND_CONVERSATION) continue;
-            if (row->head.role != ROLE_ASSISTANT) continue;
+            if (is_done || row->header.is_deleted) continue;
+            if (row->header.kind != MESSAGE_KIND_CONVERSATION) continue;
+            if (row->header.role != ROLE_ASSISTANT) continue;
             ModelRef *model = NULL;
             error = decode_model(rpc, row->first, &model);
             if (!model) continue;

@@ -23,7 +23,7 @@ static bool first_field_equals(Slice first, uint32_t number, const char *wanted)
 static bool row_matches(const LogQuery *query, const MessageRow *row)
 {
     const ListMessagesRequest *request = query->request;
-    const MessageHead *head = &row->head;
+    const MessageHeader *head = &row->header;
     bool wants_deleted = request->deleted == DELETED_FILTER_ONLY;
     bool takes_deleted = wants_deleted || request->deleted == DELETED_FILTER_INCLUDE;
     if (head->is_deleted ? !takes_deleted : wants_deleted) return false;
