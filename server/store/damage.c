@@ -1,4 +1,4 @@
-// The names and the meanings of the kinds of damage.
+// Damage: the tables of names and meanings.
 
 #include "store/damage.h"
 

@@ -1,10 +1,10 @@
-// The kinds of damage that a check can find, and what it reports.
+// Damage: the kinds of damage that a check of the store can find, and the form of its report.
 
 #pragma once
 
 #include "store/store.h"
 
-// X(constant, name, what it means)
+// X(constant, name, meaning)
 #define DAMAGE_KINDS(X)                                                                            \
     X(KEY, "key", "a key has the wrong shape")                                                     \
     X(CHUNKS, "chunks", "a record's chunks do not add up")                                         \
@@ -55,13 +55,13 @@ const char *damage_text(DamageKind kind);
 typedef struct Damage {
     DamageKind kind;
     StoreTable table;
-    Slice key;        // as it is stored, a record's without its chunk number
+    Slice key;        // as stored; for a record, without its chunk number
     const char *text; // "messages 01H…/01H…: parent_id is '', the history says 01H…"
 } Damage;
 
 typedef struct StoreCheckOptions {
     void (*found)(void *context,
-                  const Damage *damage); // NULL: only counted. Borrowed until it returns
+                  const Damage *damage); // NULL: damage is only counted. Borrowed during the call
     void *context;
 } StoreCheckOptions;
 

@@ -1,5 +1,5 @@
-// Records in chunks. The tricky one is record_put: a shorter value must take the longer one's
-// later chunks away, and must find out cheaply that there were none.
+// Records in chunks. When a shorter value replaces a longer one, record_put must also delete the
+// chunks that are left over. A delete that finds no row tells it that there are no more.
 
 #include "store/record.h"
 
@@ -88,7 +88,7 @@ Error record_read_on(Txn *txn, KvCursor *cursor, const KvRow *first, Slice *out)
         return ERROR_NONE;
     }
 
-    // The size is not known before the last chunk: double the copy as it grows.
+    // The size is known only after the last chunk, so double the copy as it grows.
     Slice prefix = {first->key.bytes, first->key.size - 2};
     uint8_t prefix_bytes[KEY_BYTES_MAX];
     memcpy(prefix_bytes, prefix.bytes, prefix.size);

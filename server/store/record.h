@@ -1,29 +1,30 @@
-// Records: values of any size under one key, split into chunks of VALUE_BYTES_MAX.
+// Records: stores values of any size under one key, split into chunks of VALUE_BYTES_MAX bytes.
 //
-// In a fragmented file LMDB looks for contiguous pages: a 64 KiB value then holds the writer for
-// tens of milliseconds, a chunk of one page never does. A chunk of exactly VALUE_BYTES_MAX bytes
-// may be followed by the next; a shorter one is the last.
+// For a large value LMDB looks for contiguous pages. In a fragmented file that blocks the writer
+// for tens of milliseconds at 64 KiB. A chunk fits into one page and avoids this. A chunk of
+// exactly VALUE_BYTES_MAX bytes may be followed by another; a shorter one is the last.
 
 #pragma once
 
 #include "store/store.h"
 
-// Stores a record that is known to be new.
+// Stores a record. There must be no record with this key.
 MUST_USE Error record_insert(Txn *txn, StoreTable table, const Key *key, Slice bytes);
 
-// Stores a record, in the place of an older one if there is one.
+// Stores a record and replaces an older one with the same key.
 MUST_USE Error record_put(Txn *txn, StoreTable table, const Key *key, Slice bytes);
 
-// `out` borrows from the transaction (one chunk) or is a copy in its arena (more).
+// Reads a whole record. `*out` borrows from the transaction if there is one chunk, else it is a
+// copy in the transaction's arena.
 MUST_USE Error record_get(Txn *txn, StoreTable table, const Key *key, bool *out_found, Slice *out);
 
-// The first chunk alone. `out` borrows from the transaction.
+// Reads the first chunk only. `*out` borrows from the transaction.
 MUST_USE Error record_get_first(Txn *txn, StoreTable table, const Key *key, bool *out_found,
                                 Slice *out);
 
-// `out_rows` (may be NULL) grows by the rows deleted.
+// Deletes a record, if there is one. Adds the number of deleted rows to `*out_rows` (may be NULL).
 MUST_USE Error record_delete(Txn *txn, StoreTable table, const Key *key, size_t *out_rows);
 
-// Completes a record that a cursor stands on with its first chunk: borrows, or copies all chunks
-// into the arena; the cursor is then on the last of them or on the row after it.
+// Reads the whole record whose first chunk the cursor stands on. `*out` is as in record_get.
+// Afterwards the cursor stands on the last chunk or on the row after it.
 MUST_USE Error record_read_on(Txn *txn, KvCursor *cursor, const KvRow *first, Slice *out);

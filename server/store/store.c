@@ -1,8 +1,8 @@
-// The store: its file, opened as it is, and its transactions.
+// The store: opens its file and runs its transactions.
 //
-// The tricky idea is StoreState: ids and event sequences must never go back, so they are counted in
-// the write transaction, persisted once by its commit, and taken over into memory only when that
-// commit succeeded. An aborted batch thus leaves no trace, and its ids are issued again.
+// Ids and event sequences must never go back. Therefore the write transaction counts them in its
+// own copy of StoreState, the commit stores that copy, and the store takes it over in memory only
+// after the commit has succeeded. An aborted batch leaves no trace, and its IDs are issued again.
 
 #include "store/store.h"
 
@@ -25,10 +25,10 @@ struct Store {
     StoreOptions options;
     char *directory; // owned
     Kv *kv;          // owned
-    int lock_fd;     // holds the flock as long as the store is open
+    int lock_fd;     // holds the flock while the store is open
     char instance_id[INSTANCE_ID_BYTES + 1];
-    Random random;    // of the write transaction's thread
-    StoreState state; // as committed; of the write transaction's thread
+    Random random;    // used by the thread of the write transaction only
+    StoreState state; // as committed; used by the thread of the write transaction only
     atomic_bool is_failed;
 };
 
@@ -38,7 +38,7 @@ static const char *const TABLE_NAMES[TABLE_COUNT] = {
 #undef X
 };
 
-// Rows of `meta`.
+// The rows of `meta`.
 static const char META_FORMAT[] = "format";
 static const char META_INSTANCE[] = "instance";
 static const char META_STATE[] = "state";
@@ -74,7 +74,7 @@ static Error state_read(Txn *txn, bool *out_found, StoreState *out)
     return ERROR_NONE;
 }
 
-// 0: a new file.
+// Sets `*out_version` to 0 if the file is new.
 static Error format_read(Txn *txn, uint64_t *out_version)
 {
     Key key = meta_key(META_FORMAT);
@@ -172,7 +172,8 @@ static void options_fill(StoreOptions *options)
     }
 }
 
-// Flushes the name of a new directory before anything that it holds is acknowledged.
+// Creates the directory if it does not exist. Flushes its name to the disk before any commit in it
+// is acknowledged.
 static Error store_make_directory(Store *store, ErrorDetail *detail)
 {
     if (mkdir(store->directory, 0700) == 0) {
@@ -183,7 +184,7 @@ static Error store_make_directory(Store *store, ErrorDetail *detail)
     return error_say(detail, ERROR_IO, "cannot create %s: %s", store->directory, strerror(errno));
 }
 
-// Opens the file; `*out_format` is 0 if it is new.
+// Opens the file and sets `*out_format`, 0 if the file is new.
 static Error store_open_file(Store *store, uint64_t *out_format, ErrorDetail *detail)
 {
     Txn txn;
@@ -259,8 +260,9 @@ Error store_load(Store *store, bool is_new, ErrorDetail *detail)
         error = store_initialise(&txn);
         if (!error) error = txn_commit(&txn);
         txn_abort(&txn);
-        // What is flushed until here is an empty file, which has no page to know it by: a power cut
-        // would take any other one that is put in its place back to nothing.
+        // So far only an empty file has been flushed, and an empty file has no page that identifies
+        // it. A power cut would set any other file that is put in its place back to empty. Flushing
+        // now prevents that.
         if (!error) error = kv_flush(store->kv);
         if (error) return error;
     }
@@ -435,7 +437,7 @@ Error txn_decode(Txn *txn, const ProtobufCMessageDescriptor *descriptor, Slice b
     return ERROR_NONE;
 }
 
-// Most messages are small, and shorter to write than to measure first.
+// Most messages are small. For these, encoding right away is faster than measuring first.
 Error txn_encode(Arena *arena, const ProtobufCMessage *message, size_t gap, Slice *out)
 {
     uint8_t small[ENCODE_SMALL_BYTES], *end = small + sizeof(small);

@@ -1,8 +1,9 @@
-// The tables of the store and the shape of each one's keys: the one place that knows either.
+// Table layout: lists the tables of the store and defines the shape of their keys. No other module
+// knows either.
 //
-// Integers in keys are big-endian, ids are 16 raw bytes, a string is its 16-byte hash. `chunk` is a
-// u16: a record over VALUE_BYTES_MAX continues under the next chunk number (store/record.h).
-// docs/storage-format.md describes the values.
+// Integers in keys are big-endian. An ID is 16 raw bytes. A string is stored as its 16-byte hash.
+// `chunk` is a u16: a record longer than VALUE_BYTES_MAX continues under the next chunk number
+// (store/record.h). docs/storage-format.md describes the values.
 
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "kv/kv.h"
 #include "text/ulid.h"
 
-// X(constant, name on disk): the order is the order of KvTable numbers and is not stored.
+// X(constant, name on disk). The order gives each table its KvTable number. It is not stored.
 #define STORE_TABLES(X)                                                                            \
     X(SESSIONS, "sessions")                   /* session, row u8, chunk */                         \
     X(MESSAGES, "messages")                   /* session, message, chunk */                        \
@@ -40,12 +41,12 @@ typedef enum StoreTable {
         TABLE_COUNT,
 } StoreTable;
 
-// The rows of a session; their records put together are one Session.
+// The two rows of a session. Their bytes, one after the other, encode one Session.
 enum { SESSION_ROW_SETTINGS = 0, SESSION_ROW_HEAD = 1 };
 
 // The listings of session_index. LISTING_PURGING and LISTING_TOMBSTONE have a zero hash and name
-// sessions that are no longer in `sessions` (store/purge.h); the rows of LISTING_CALL_EXTERNAL
-// belong to calls and go with them.
+// sessions that are no longer in `sessions` (store/purge.h). Rows of LISTING_CALL_EXTERNAL belong
+// to calls and are deleted with them.
 typedef enum SessionListing {
     LISTING_PROJECT_DIR = 1,
     LISTING_SLUG = 2,
@@ -55,13 +56,13 @@ typedef enum SessionListing {
     LISTING_ACCOUNT = 6,
     LISTING_PROJECT = 7,
     LISTING_ROLE_NAME = 8,
-    LISTING_DELETED = 9, // zero hash
+    LISTING_DELETED = 9, // hash is zero
     LISTING_PURGING = 10,
     LISTING_TOMBSTONE = 11,
-    LISTING_CALL_EXTERNAL = 12, // the value is the call that has this external id
-    LISTING_ACTIVE = 13,        // neither deleted nor archived; zero hash
-    LISTING_ARCHIVED = 14,      // zero hash
-    LISTING_STATUS = 15,        // the hash's first byte is the status; IDLE has no row
+    LISTING_CALL_EXTERNAL = 12, // value: the ID of the call with this external ID
+    LISTING_ACTIVE = 13,        // neither deleted nor archived; hash is zero
+    LISTING_ARCHIVED = 14,      // hash is zero
+    LISTING_STATUS = 15,        // hash: the status in its first byte; IDLE has no row
 } SessionListing;
 
 enum { KEY_SIZE_MAX = 96 };
@@ -105,7 +106,7 @@ static inline void key_add_u64(Key *key, uint64_t value)
     key_add(key, bytes, sizeof(bytes));
 }
 
-// Reading parts of a key back. The caller has checked the key's size.
+// The next two functions read parts of a key. The caller must have checked the size of the key.
 static inline Ulid key_id_at(Slice key, size_t offset)
 {
     Ulid id;
@@ -132,7 +133,7 @@ static inline Key key_of_ids(Ulid first, Ulid second)
     return key;
 }
 
-// The keys of record tables are given without their chunk number: store/record adds it.
+// Keys of record tables are built without a chunk number. store/record.c adds it.
 
 static inline Key key_session(Ulid session, uint8_t row)
 {
@@ -189,7 +190,7 @@ static inline Key key_event(uint64_t sequence)
     return key;
 }
 
-// The 0 keeps one operation id from being the prefix of another; ids hold no NUL.
+// The 0 keeps one operation ID from being a prefix of another. Operation IDs contain no NUL.
 static inline Key key_operation(Slice operation_id)
 {
     Key key = {.size = 0};
@@ -205,7 +206,7 @@ static inline Key key_with_chunk(const Key *record_key, uint16_t chunk)
     return key;
 }
 
-// Sizes of whole keys, where a scan must tell a row of its own from a damaged one.
+// Sizes of whole keys. Scans use them to recognize damaged rows.
 enum {
     KEY_SESSION_BYTES = 16 + 1 + 2,
     KEY_MESSAGE_BYTES = 16 + 16 + 2,
