@@ -1,5 +1,5 @@
-// Operations. The value is the request's hash, the id that dates the operation, and the reply. The
-// second table has the operations in the order of these ids, for pruning by age.
+// Operations. The value is the hash of the request, an issued ID that dates the operation, and the
+// reply. A second table, operations_by_age, lists operations in the order of these IDs for pruning.
 
 #include "store/operation.h"
 

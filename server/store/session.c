@@ -1,4 +1,4 @@
-// Sessions: reading and writing the two rows.
+// Sessions: reads and writes the two rows, without decoding where possible.
 
 #include "store/session.h"
 
@@ -84,7 +84,8 @@ static Error session_put_row(Txn *txn, Ulid id, uint8_t row, const Session *sess
     if (error) return error;
     Key key = key_session(id, row);
     if (row == SESSION_ROW_HEAD && bytes.size < VALUE_BYTES_MAX) {
-        // A head is one chunk by the limits of its fields: no later chunk to look for.
+        // The limits of its fields keep a head within one chunk, so there are no later chunks to
+        // delete.
         return record_insert(txn, TABLE_SESSIONS, &key, bytes);
     }
     return record_put(txn, TABLE_SESSIONS, &key, bytes);
@@ -107,7 +108,7 @@ SessionStatus session_status_now(SessionStatus status, int64_t status_until, int
     return status;
 }
 
-// The settings up to the first field that listings leave out: fields are stored in order.
+// Returns the settings up to the first field that listings omit. Fields are stored in order.
 static Slice settings_brief(Slice settings)
 {
     Slice rest = settings;
@@ -121,7 +122,7 @@ static Slice settings_brief(Slice settings)
     return settings;
 }
 
-// Whether the head says a status other than the one that readers are told.
+// Returns whether the head holds a status whose time has passed.
 static bool head_status_is_over(Slice head, int64_t now_ms)
 {
     int64_t status = 0, status_until = 0;
@@ -138,7 +139,7 @@ Error session_rows_append_to(const Txn *txn, Slice settings, Slice head, bool is
 {
     if (is_brief) settings = settings_brief(settings);
 
-    // The last value of a field wins: the status in force is said once more, at the end.
+    // In protobuf the last value of a field counts, so append the current status at the end.
     uint8_t patch[2 * (WIRE_TAG_BYTES_MAX + WIRE_VARINT_BYTES_MAX)];
     size_t patch_size = 0;
     if (head_status_is_over(head, txn->now_ms)) {

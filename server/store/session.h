@@ -1,8 +1,9 @@
-// Sessions: the two rows of each, read and written.
+// Sessions: reads and writes the two rows of a session, its settings and its head.
 //
-// Settings and head are two records whose bytes put together are one Session, so that an append
-// rewrites the small head alone. The settings' first fields are numbered so that what a write must
-// know (kind, deleted, archived, parent) is read off their first bytes without decoding.
+// The bytes of the two records, one after the other, encode one Session. An append changes only the
+// head, which is small. The first fields of the settings are those that every write must know
+// (kind, deleted, archived, parent), so that they can be read from the first bytes without
+// decoding.
 
 #pragma once
 
@@ -10,7 +11,7 @@
 #include "names.h"
 #include "store/store.h"
 
-// Listings and the replies of writes leave out the fields from this one to the end of the settings.
+// Listings and replies of writes omit the fields from this one to the end of the settings.
 enum { SESSION_BRIEF_END = FIELD_SESSION_SYSTEM_PROMPT };
 
 typedef struct SessionBrief {
@@ -20,39 +21,39 @@ typedef struct SessionBrief {
     Ulid parent; // zero: none
 } SessionBrief;
 
-// ERROR_SESSION_NOT_FOUND.
+// Reads the first fields of the settings. ERROR_SESSION_NOT_FOUND.
 MUST_USE Error session_brief(Txn *txn, Ulid id, SessionBrief *out);
 
-// Decodes the settings, or the head, into the arena: a Session with the other half empty.
-// ERROR_SESSION_NOT_FOUND.
+// Decode the settings or the head into the arena. `*out` is a Session in which the fields of the
+// other row are empty. ERROR_SESSION_NOT_FOUND.
 MUST_USE Error session_settings(Txn *txn, Ulid id, Session **out);
 MUST_USE Error session_head(Txn *txn, Ulid id, Session **out);
 
-// Whether a session accepts writes. ERROR_SESSION_NOT_FOUND, ERROR_SESSION_DELETED,
+// Returns ERROR_NONE if the session accepts writes. ERROR_SESSION_NOT_FOUND, ERROR_SESSION_DELETED,
 // ERROR_SESSION_ARCHIVED.
 MUST_USE Error session_require_writable(Txn *txn, Ulid id);
 
-// The head of a session that accepts writes. Errors as above.
+// Decodes the head of a session that accepts writes. Errors: as session_require_writable.
 MUST_USE Error session_head_for_write(Txn *txn, Ulid id, Session **out);
 
 MUST_USE Error session_put_settings(Txn *txn, Ulid id, const Session *settings);
 MUST_USE Error session_put_head(Txn *txn, Ulid id, const Session *head);
 
-// Appends the session to `out` as the content of the bytes field `field`. `is_brief` leaves out
-// system_prompt and data. A status whose time has passed reads IDLE.
+// Appends the session to `out` as the content of the bytes field `field`. If `is_brief` is set,
+// omits system_prompt and data. A status whose time has passed is written as IDLE.
 // ERROR_SESSION_NOT_FOUND.
 MUST_USE Error session_append_to(Txn *txn, Ulid id, bool is_brief, uint32_t field, Buffer *out);
 
-// The same from rows that are at hand.
+// Does the same as session_append_to, from rows that the caller has read.
 MUST_USE Error session_rows_append_to(const Txn *txn, Slice settings, Slice head, bool is_brief,
                                       uint32_t field, Buffer *out);
 
-// The status that readers are told.
+// Returns the status that readers see: IDLE once `status_until` has passed.
 SessionStatus session_status_now(SessionStatus status, int64_t status_until, int64_t now_ms);
 
-// What comes before a session's own entries, or before those newer than some id.
+// The point in a history from which a session continues (store/origin.h).
 typedef struct SessionOrigin {
     bool is_set;
-    Ulid session; // that owns `message`; zero for the empty history
+    Ulid session; // owner of `message`; zero: the empty history
     Ulid message;
 } SessionOrigin;

@@ -1,5 +1,9 @@
-// by_active. Only a time that a caller set can land before the true time of the row in front of it;
-// that row is then re-keyed first, and one is always enough (see the rule in the header).
+// by_active: moves and deletes rows and keeps the invariant of session_active.h.
+//
+// Normally a row moves to the end. Only a time that a caller has set can place it further to the
+// front, between the old key of a row and that row's true (last_active_at, ID). The row in front is
+// then first moved to its true key. Moving one row is enough: by the invariant, the true key of the
+// row before it is below the key it had, so below the new key.
 
 #include "store/session_active.h"
 
@@ -22,7 +26,7 @@ static Error last_active_of(Txn *txn, Ulid id, int64_t *out)
     return error_say(txn->detail, ERROR_CORRUPT, "by_active names a session without a head");
 }
 
-// The row of a session: the last one not above (last_active_at, id).
+// Finds the row of a session: the last one whose key is not greater than (last_active_at, ID).
 static Error find_row(Txn *txn, KvCursor *cursor, Ulid id, int64_t last_active_at, Key *out)
 {
     Key bound = key_by_active(last_active_at, ulid_next(id));
@@ -48,7 +52,7 @@ static Error is_last(KvCursor *cursor, const Key *key, bool *out)
     return ERROR_NONE;
 }
 
-// Gives the row in front of `key` its session's true time, if that is not in front of `key`.
+// Moves the row in front of `key` to its true key, unless its true key is below `key` anyway.
 static Error settle_neighbour(Txn *txn, KvCursor *cursor, const Key *key)
 {
     KvRow row;

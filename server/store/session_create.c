@@ -1,4 +1,4 @@
-// Creating a session: its rows, its indexes, its origin, its event.
+// Session creation: writes the rows, index entries, origin and event of a new session.
 
 #include "store/session_create.h"
 
@@ -22,7 +22,7 @@ static Error external_check(Txn *txn, const Session *settings)
                      settings->external->source, text);
 }
 
-// Fills root_id, and returns the parent's id in `out_parent` (zero: none).
+// Fills root_id and sets `*out_parent` to the ID of the parent, zero if there is none.
 static Error root_fill(Txn *txn, Session *settings, Ulid *out_parent)
 {
     *out_parent = ULID_ZERO;
@@ -98,7 +98,6 @@ Error session_create(Txn *txn, Session *settings, SlugPolicy slug_policy,
     return error;
 }
 
-// The origin that a fork through or before a message has.
 Error session_fork_origin(Txn *txn, Ulid source, const ForkPoint *point, SessionOrigin *out)
 {
     *out = (SessionOrigin){.is_set = true};

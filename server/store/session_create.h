@@ -1,4 +1,4 @@
-// Creating sessions and forks.
+// Session creation: creates sessions and resolves the points at which sessions fork.
 
 #pragma once
 
@@ -9,17 +9,18 @@ typedef enum ForkPointKind { FORK_NONE, FORK_THROUGH, FORK_BEFORE, FORK_AT_HEAD 
 
 typedef struct ForkPoint {
     ForkPointKind kind;
-    Ulid message; // unless at the head
+    Ulid message; // unused with FORK_AT_HEAD
 } ForkPoint;
 
-// What comes before a session forked from `source` at a point; set, and to nothing, where that is
-// the beginning. ERROR_SESSION_NOT_FOUND, ERROR_MESSAGE_NOT_FOUND, ERROR_NOT_IN_TREE.
+// Finds the origin of a session that forks from `source` at `point`. `out->is_set` is always true;
+// the origin is zero if the fork begins with the empty history. ERROR_SESSION_NOT_FOUND,
+// ERROR_MESSAGE_NOT_FOUND, ERROR_NOT_IN_TREE.
 MUST_USE Error session_fork_origin(Txn *txn, Ulid source, const ForkPoint *point,
                                    SessionOrigin *out);
 
-// Creates a session from what the caller said in `settings`; id, root_id, created_at (unless set),
-// fork_message_id and the slug are filled here. `origin` may be unset.
-// ERROR_SESSION_NOT_FOUND (parent), ERROR_SLUG_TAKEN, ERROR_EXTERNAL_TAKEN,
+// Creates a session from the caller's fields in `settings`. Fills in ID, root_id, fork_message_id,
+// the slug, and created_at if it is 0. `origin` may be unset (is_set false).
+// ERROR_SESSION_NOT_FOUND (the parent), ERROR_SLUG_TAKEN, ERROR_EXTERNAL_TAKEN,
 // ERROR_FORK_CHAIN_TOO_DEEP.
 MUST_USE Error session_create(Txn *txn, Session *settings, SlugPolicy slug_policy,
                               const SessionOrigin *origin, Ulid *out_id);

@@ -1,5 +1,6 @@
-// The indexes of sessions. A hash leads to candidates; the record itself decides, so that a
-// collision is never taken for a match.
+// Session indexes: maintains the rows of session_index and looks sessions up in them. A hash yields
+// candidates, and the record of each is then compared, so a hash collision is never taken for a
+// match.
 
 #include "store/session_index.h"
 
@@ -102,7 +103,7 @@ static bool external_matches(const Session *settings, const void *wanted)
            strcmp(settings->external->id, external->id) == 0;
 }
 
-// The first session other than `except` under this index entry whose settings match.
+// Finds the first session other than `except` that has this index entry and whose settings match.
 static Error find_holder(Txn *txn, const SessionIndexEntry *entry, SettingsMatch matches,
                          const void *wanted, Ulid except, Ulid *out)
 {
@@ -144,7 +145,7 @@ Error session_index_external_holder(Txn *txn, const External *external, Ulid *ou
     return find_holder(txn, &entry, external_matches, external, ULID_ZERO, out);
 }
 
-// Writes "slug-n", cutting the slug on a code point so that the whole stays within the limit.
+// Writes "slug-n". Cuts the slug between code points if the result would exceed the limit.
 static void slug_with_suffix(const char *slug, uint32_t n, char out[SLUG_BYTES_MAX + 1])
 {
     char suffix[16];
@@ -159,8 +160,8 @@ static void slug_with_suffix(const char *slug, uint32_t n, char out[SLUG_BYTES_M
     snprintf(out, SLUG_BYTES_MAX + 1, "%.*s%s", (int)size, slug, suffix);
 }
 
-// Finds a free "slug-n". Doubling, then halving the gap, asks about 2 log n times where a thousand
-// sessions have the same slug; the n it finds has a taken neighbour below it.
+// Finds a free "slug-n" whose predecessor "slug-(n-1)" is taken. Doubles n until it is free, then
+// halves the gap: about 2 log n lookups even if a thousand sessions have the same slug.
 static Error slug_find_suffix(Txn *txn, const char *slug, Ulid self, char out[SLUG_BYTES_MAX + 1])
 {
     uint32_t taken = 1, free_n = 2;

@@ -1,6 +1,6 @@
-// Listing sessions. The most selective index that a filter offers yields candidates in id order
-// (or by_active yields them in order of activity); every filter is then checked on the candidate's
-// own bytes, which also settles hash collisions. Nothing is decoded.
+// Session listing. The most selective index that a filter offers yields candidates in the order of
+// their IDs; for the order by activity, by_active yields them. Then every filter is compared with
+// the candidate's own bytes, which also excludes hash collisions. Nothing is decoded.
 
 #include "store/session_list.h"
 
@@ -30,15 +30,15 @@ SessionQuery session_query_all(void)
     };
 }
 
-// Where candidates come from: rows whose key is `prefix` and an id, walked backwards.
+// The source of candidates: rows whose key is `prefix` followed by an ID, read backwards.
 typedef struct Source {
     KvCursor *cursor;
     StoreTable table;
     Key prefix;
     bool is_by_active;
     bool is_started;
-    Ulid before;           // candidates are strictly before it …
-    int64_t before_active; // … and by activity, before this pair
+    Ulid before;           // candidates are strictly before this ID …
+    int64_t before_active; // … or, by activity, before this pair
 } Source;
 
 static void source_index(Source *source, SessionListing listing, Hash hash)
@@ -56,7 +56,7 @@ static bool source_by_text(Source *source, SessionListing listing, const char *t
     return true;
 }
 
-// Of deleted, archived and active sessions alone, if one of these is asked for.
+// Reads only deleted, archived or active sessions if the query asks for one of these.
 static void source_choose_state(Source *source, const SessionQuery *query)
 {
     if (query->deleted == DELETED_FILTER_ONLY) {
@@ -96,7 +96,7 @@ static void source_choose(Source *source, const SessionQuery *query)
     }
 }
 
-// The key that all remaining candidates are before.
+// Returns a key that is above the keys of all remaining candidates.
 static Key source_bound(const Source *source)
 {
     if (source->is_by_active) return key_by_active(source->before_active, source->before);
@@ -111,7 +111,7 @@ static Error source_next(Txn *txn, Source *source, bool *out_found, Ulid *out)
     Error error;
     if (source->is_started && source->table != TABLE_SESSIONS) {
         error = kv_previous(source->cursor, out_found, &row);
-    } else { // a session has several rows: pass them all
+    } else { // a session has several rows: skip the others
         Key bound = source_bound(source);
         error = kv_seek_before(source->cursor, key_slice(&bound), out_found, &row);
     }
@@ -129,7 +129,7 @@ static Error source_next(Txn *txn, Source *source, bool *out_found, Ulid *out)
     return ERROR_NONE;
 }
 
-// What the filters look at, as slices of the stored bytes.
+// The values that filters compare, as slices of the stored bytes.
 typedef struct View {
     Slice settings, head;
     int64_t kind, deleted_at, archived_at, status, status_until, last_active_at;
@@ -166,7 +166,8 @@ static void view_external(View *view, Slice external)
     if (wire_find(external, FIELD_EXTERNAL_ID, &field)) view->external_id = field.bytes;
 }
 
-// Fills the view from the settings read so far. Tells whether that was all a listing needs.
+// Fills the view from the settings read so far. Returns whether they contain all that a listing
+// needs.
 static bool view_settings(View *view, Slice settings)
 {
     Slice rest = settings;
@@ -179,7 +180,7 @@ static bool view_settings(View *view, Slice settings)
             if (field.number == FIELD_SESSION_EXTERNAL) view_external(view, field.bytes);
             continue;
         }
-        // Either the fields that listings leave out begin here, or the rest is in the next chunk.
+        // Either the fields that listings omit begin here, or the rest is in the next chunk.
         settings.size = (size_t)(before.bytes - settings.bytes);
         view->settings = settings;
         return wire_next_number(before) >= SESSION_BRIEF_END;
@@ -188,7 +189,7 @@ static bool view_settings(View *view, Slice settings)
     return true;
 }
 
-// Reads a candidate's rows. `scratch` holds settings of more than one chunk.
+// Reads the rows of a candidate. `scratch` holds settings that have several chunks.
 static Error view_read(Txn *txn, Ulid id, Buffer *scratch, View *view)
 {
     *view = (View){.kind = 0};
@@ -268,7 +269,8 @@ static bool view_matches(const View *view, const SessionQuery *query, int64_t no
            utf8_contains_folded(view->first_preview, query->folded_query);
 }
 
-// Looks at one candidate; `*out_done` says that no later one can belong to the page.
+// Checks one candidate and appends it if it matches. Sets `*out_done` if no later candidate can
+// belong to the page.
 static Error page_visit(Txn *txn, const SessionQuery *query, Ulid id, uint32_t field, Buffer *out,
                         Buffer *scratch, SessionPage *page, bool *out_done)
 {

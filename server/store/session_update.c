@@ -1,4 +1,4 @@
-// Changing a session's settings. Whatever changes a row also moves updated_at and leaves an event.
+// Session changes. Each one that changes a row also sets updated_at and stores an event.
 
 #include "store/session_update.h"
 
@@ -9,7 +9,7 @@
 #include "store/preview.h"
 #include "store/session_index.h"
 
-// Stores changed settings with their indexes, and the head with its event.
+// Stores changed settings and updates their index entries, then stores the head with an event.
 static Error put_changed(Txn *txn, Ulid id, SessionIndexed before, const Session *settings,
                          Session *head, const char *event_type)
 {

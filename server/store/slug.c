@@ -1,4 +1,4 @@
-// Slugs of titles. What is not ASCII is kept as it is: a title in any script has a slug.
+// Slugs. Characters outside of ASCII are kept, so a title in any script has a slug.
 
 #include "store/slug.h"
 
