@@ -13,20 +13,20 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional, cast
+from typing import TYPE_CHECKING, Any, Callable, cast
 
 import pytest
 from tine.v1.records_pb2 import ROLE_USER, ModelRef, NewMessage, Part, Text
 from tine.v1.store_pb2 import (
     AppendMessageRequest,
     CreateSessionRequest,
-    HealthRequest,
     NewSession,
 )
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
 from tine import _aio_link, _call, _dial, _link, _ready
+from tine.testing import Tined
 
 if TYPE_CHECKING:
     from tine.v1.store_pb2_grpc import StoreServiceAsyncStub
@@ -35,57 +35,8 @@ HERE = Path(__file__).resolve().parent
 ROOM = HERE.parent
 ROOT = ROOM.parent.parent
 BUILD = Path(os.environ.get("TINE_BUILD", ROOT / "build/release"))
+os.environ["TINED"] = str(BUILD / "server/tined")
 WAIT_S = 30.0  # for what must happen: a test that waits longer has failed
-
-
-class Daemon:
-    """A tined of the test's own, which may be killed and started again on the same store."""
-
-    def __init__(self, directory: Path, *options: str) -> None:
-        self.directory = directory
-        self.path = str(directory / "tine.sock")
-        self.url = f"ipc://{self.path}"
-        self._options = options
-        self._process: Optional[subprocess.Popen[bytes]] = None
-        self.start()
-
-    def start(self) -> None:
-        with open(self.directory / "log", "ab") as log:
-            self._process = subprocess.Popen(
-                [
-                    str(BUILD / "server/tined"),
-                    "--data",
-                    str(self.directory / "store"),
-                    "--socket",
-                    self.path,
-                    *self._options,
-                ],
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-            )
-
-    def wait(self) -> None:
-        """Until it answers."""
-        with tine.connect(self.url) as channel:
-            store = StoreServiceStub(channel)
-            store.Health(HealthRequest(), timeout=WAIT_S, wait_for_ready=True)
-
-    def kill(self) -> None:
-        """As kill -9 does."""
-        if self._process:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def restart(self) -> None:
-        self.kill()
-        self.start()
-
-    def stop(self) -> None:
-        if self._process:
-            self._process.terminate()
-            self._process.wait()
-            self._process = None
 
 
 @pytest.fixture
@@ -96,17 +47,13 @@ def directory() -> Iterator[Path]:
 
 
 @pytest.fixture
-def daemon(directory: Path) -> Iterator[Daemon]:
-    made = Daemon(directory)
-    try:
-        made.wait()
-        yield made
-    finally:
-        made.stop()
+def daemon() -> Iterator[Tined]:
+    with Tined() as tined:
+        yield tined
 
 
 @pytest.fixture
-def store(daemon: Daemon) -> Iterator[StoreServiceStub]:
+def store(daemon: Tined) -> Iterator[StoreServiceStub]:
     with tine.connect(daemon.url) as channel:
         yield StoreServiceStub(channel)
 

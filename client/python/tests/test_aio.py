@@ -19,9 +19,10 @@ from tine.v1.store_pb2 import (
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
-from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
+from tests.conftest import WAIT_S, aio_store, create_session, user_says
 from tine._aio_link import AioLink
 from tine._settings import settings_of
+from tine.testing import Tined
 
 UNKNOWN_SESSION = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -30,7 +31,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(main, 2 * WAIT_S))
 
 
-def test_calls_and_errors(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_calls_and_errors(daemon: Tined, store: StoreServiceStub) -> None:
     session_id = create_session(store)
 
     async def main() -> None:
@@ -56,7 +57,7 @@ def test_calls_and_errors(daemon: Daemon, store: StoreServiceStub) -> None:
     run(main())
 
 
-def test_many_at_once_and_long_ones(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_many_at_once_and_long_ones(daemon: Tined, store: StoreServiceStub) -> None:
     session_id = create_session(store)
 
     async def main() -> None:
@@ -153,7 +154,8 @@ def test_nobody_listens_then_somebody_does(directory: Any) -> None:
             assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
             assert "no tined answers" in (caught.value.details() or "")
             waiting = aio.Health(HealthRequest(), wait_for_ready=True, timeout=WAIT_S)
-            daemon = Daemon(directory)
+            daemon = Tined(directory=directory)
+            daemon.start()
             try:
                 assert (await waiting).ready
             finally:
@@ -162,7 +164,7 @@ def test_nobody_listens_then_somebody_does(directory: Any) -> None:
     run(main())
 
 
-def test_a_channel_goes_to_another_loop(daemon: Daemon) -> None:
+def test_a_channel_goes_to_another_loop(daemon: Tined) -> None:
     channel = tine.aio.connect(daemon.url)
     aio: Any = StoreServiceStub(channel)
 
@@ -185,7 +187,7 @@ def test_urls_that_are_none(url: str) -> None:
         tine.aio.connect(url)
 
 
-def test_a_connection_that_comes_after_close_is_given_back(daemon: Daemon) -> None:
+def test_a_connection_that_comes_after_close_is_given_back(daemon: Tined) -> None:
     """Before Python 3.12 wait_for may return what has come although it was cancelled."""
 
     async def main() -> None:

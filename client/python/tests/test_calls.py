@@ -26,9 +26,10 @@ from tine.v1.store_pb2 import (
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
-from tests.conftest import WAIT_S, Daemon, create_session, user_says
+from tests.conftest import WAIT_S, create_session, user_says
 from tine._call import Settings
 from tine._place import Address, address_of
+from tine.testing import Tined
 
 UNKNOWN_SESSION = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
@@ -235,7 +236,7 @@ def test_one_whose_turn_does_not_come(peer: Callable[[str], str]) -> None:
             call.result(WAIT_S)
 
 
-def test_many_threads_share_one_connection(store: StoreServiceStub, daemon: Daemon) -> None:
+def test_many_threads_share_one_connection(store: StoreServiceStub, daemon: Tined) -> None:
     session_id = create_session(store)
 
     def work(i: int) -> str:
@@ -290,7 +291,7 @@ def test_nobody_listens(directory: Any) -> None:
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
-def test_other_methods_are_unimplemented(store: StoreServiceStub, daemon: Daemon) -> None:
+def test_other_methods_are_unimplemented(store: StoreServiceStub, daemon: Tined) -> None:
     with tine.connect(daemon.url) as channel:
         method: Any = channel.unary_unary("/tine.v1.StoreService/Nothing")
         with pytest.raises(grpc.RpcError) as caught:
@@ -314,7 +315,7 @@ class _Count(grpc.UnaryUnaryClientInterceptor):
         return continuation(client_call_details, request)
 
 
-def test_interceptors_of_grpc(daemon: Daemon) -> None:
+def test_interceptors_of_grpc(daemon: Tined) -> None:
     count = _Count()
     with tine.connect(daemon.url) as channel:
         store: StoreServiceStub = StoreServiceStub(grpc.intercept_channel(channel, count))
@@ -365,7 +366,7 @@ def test_where_the_daemon_is(monkeypatch: pytest.MonkeyPatch, directory: Any) ->
     assert not address_of(None).is_in_tmp
 
 
-def test_a_directory_of_others_is_not_trusted(daemon: Daemon) -> None:
+def test_a_directory_of_others_is_not_trusted(daemon: Tined) -> None:
     """Nor one that has become theirs after the client was made."""
     address = Address(url=daemon.url, path=daemon.path, is_in_tmp=True)
     settings = Settings(address=address, token=b"", retry_s=0.0, starts_tined=False)

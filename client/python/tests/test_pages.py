@@ -36,7 +36,8 @@ from tine.v1.store_pb2 import (
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
-from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
+from tests.conftest import WAIT_S, aio_store, create_session, user_says
+from tine.testing import Tined
 
 if TYPE_CHECKING:
     from tine.v1.store_pb2_grpc import StoreServiceAsyncStub
@@ -101,7 +102,7 @@ def rows_of(name: str, page: Message) -> list[bytes]:
     return [row.SerializeToString() for row in getattr(page, LISTINGS[name])]
 
 
-def test_every_listing_to_its_end(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_every_listing_to_its_end(daemon: Tined, store: StoreServiceStub) -> None:
     session_id = fill(store)
     assert len(LISTINGS) >= 12
     for name in LISTINGS:
@@ -157,7 +158,7 @@ def test_the_error_is_raised_once() -> None:
     assert list(listing) == []
 
 
-def test_aio_left_early_and_failing(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_aio_left_early_and_failing(daemon: Tined, store: StoreServiceStub) -> None:
     session_id = create_session(store)
     for i in range(3):
         store.AppendMessage(user_says(session_id, str(i)))

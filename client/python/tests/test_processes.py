@@ -28,8 +28,9 @@ from tine.v1.store_pb2 import (
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
-from tests.conftest import BUILD, WAIT_S, Daemon, aio_store, create_session, user_says
+from tests.conftest import BUILD, WAIT_S, aio_store, create_session, user_says
 from tine import _start
+from tine.testing import Tined
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -99,7 +100,7 @@ def _append(arguments: tuple[str, str, int]) -> str:
         return store.AppendMessage(user_says(session_id, str(i)), timeout=WAIT_S).receipt.id
 
 
-def test_multiprocessing(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_multiprocessing(daemon: Tined, store: StoreServiceStub) -> None:
     session_id = create_session(store)
     with multiprocessing.get_context("fork").Pool(4) as pool:
         ids = pool.map(_append, [(daemon.url, session_id, i) for i in range(40)])
@@ -108,7 +109,7 @@ def test_multiprocessing(daemon: Daemon, store: StoreServiceStub) -> None:
     assert len(set(ids)) == 40
 
 
-def test_a_fork_of_an_asyncio_program(daemon: Daemon) -> None:
+def test_a_fork_of_an_asyncio_program(daemon: Tined) -> None:
     async def main() -> None:
         async with aio_store(daemon.url) as aio:
             assert (await aio.Health(HealthRequest())).ready

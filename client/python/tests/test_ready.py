@@ -10,8 +10,9 @@ import grpc
 import pytest
 
 import tine
-from tests.conftest import BUILD, WAIT_S, Clock, Daemon
+from tests.conftest import BUILD, WAIT_S, Clock
 from tests.test_processes import stop_all
+from tine.testing import Tined
 
 
 def ready(url: str, way: str, timeout: Optional[float] = None, **options: Any) -> None:
@@ -30,7 +31,7 @@ ways = pytest.mark.parametrize("way", ["blocking", "aio"])
 
 
 @ways
-def test_a_daemon_that_is_there(daemon: Daemon, way: str) -> None:
+def test_a_daemon_that_is_there(daemon: Tined, way: str) -> None:
     ready(daemon.url, way)
     ready(daemon.url, way, timeout=WAIT_S, retry=1.0)
 
@@ -79,7 +80,7 @@ def test_one_that_is_started(directory: Path, monkeypatch: pytest.MonkeyPatch, w
     stop_all(directory)
 
 
-def test_a_client_that_is_closed(daemon: Daemon) -> None:
+def test_a_client_that_is_closed(daemon: Tined) -> None:
     channel = tine.connect(daemon.url)
     channel.close()
     with pytest.raises(grpc.RpcError) as caught:

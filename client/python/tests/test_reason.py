@@ -11,8 +11,9 @@ from tine.v1.store_pb2 import GetSessionRequest
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
-from tests.conftest import WAIT_S, Daemon, aio_store
+from tests.conftest import WAIT_S, aio_store
 from tine import Reason
+from tine.testing import Tined
 
 UNKNOWN = GetSessionRequest(session_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
@@ -29,7 +30,7 @@ def test_a_reason_is_its_name() -> None:
     assert Reason("HEAD_MOVED") is Reason.HEAD_MOVED
 
 
-def test_the_error_of_a_call(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_the_error_of_a_call(daemon: Tined, store: StoreServiceStub) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         store.GetSession(UNKNOWN)
     check(caught.value)

@@ -22,7 +22,8 @@ from tine.v1.store_pb2 import (
 from tine.v1.store_pb2_grpc import StoreServiceStub
 
 import tine
-from tests.conftest import WAIT_S, Daemon, aio_store, create_session, user_says
+from tests.conftest import WAIT_S, aio_store, create_session, user_says
+from tine.testing import Tined
 
 KILLS, WRITERS, EACH = 4, 8, 60
 
@@ -36,12 +37,13 @@ def stored(store: StoreServiceStub, session_id: str) -> Counter[str]:
     return found
 
 
-def kill_now_and_then(daemon: Daemon, done: threading.Semaphore) -> None:
+def kill_now_and_then(daemon: Tined, done: threading.Semaphore) -> None:
     """Each time so many writes more have been done."""
     for _ in range(KILLS):
         for _ in range(WRITERS * EACH // (KILLS + 2)):
             done.acquire(timeout=WAIT_S)
-        daemon.restart()
+        daemon.kill()
+        daemon.start()
 
 
 def events_told(store: StoreServiceStub) -> list[int]:
@@ -49,7 +51,7 @@ def events_told(store: StoreServiceStub) -> list[int]:
     return [event.sequence for event in reply.events]
 
 
-def test_writers_that_retry(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_writers_that_retry(daemon: Tined, store: StoreServiceStub) -> None:
     session_id = create_session(store)
     done = threading.Semaphore(0)
     killer = threading.Thread(target=kill_now_and_then, args=(daemon, done))
@@ -92,7 +94,7 @@ def sequences(watch: Any) -> list[int]:
     return seen
 
 
-def test_writers_that_do_not_retry(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_writers_that_do_not_retry(daemon: Tined, store: StoreServiceStub) -> None:
     """What failed may have been done or not; what succeeded was done, and nothing twice."""
     session_id = create_session(store)
     done = threading.Semaphore(0)
@@ -122,7 +124,7 @@ def test_writers_that_do_not_retry(daemon: Daemon, store: StoreServiceStub) -> N
     assert set(found) <= acknowledged | failed
 
 
-def test_aio_writers_and_a_watch(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_aio_writers_and_a_watch(daemon: Tined, store: StoreServiceStub) -> None:
     session_id = create_session(store)
     done = threading.Semaphore(0)
     killer = threading.Thread(target=kill_now_and_then, args=(daemon, done))
@@ -157,15 +159,15 @@ def test_aio_writers_and_a_watch(daemon: Daemon, store: StoreServiceStub) -> Non
     assert seen == events_told(store)
 
 
-def test_the_first_call_after_a_restart(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_the_first_call_after_a_restart(daemon: Tined, store: StoreServiceStub) -> None:
     """The connection had gone stale: nothing was sent on it, so another may be made."""
     assert store.Health(HealthRequest()).ready
-    daemon.restart()
-    daemon.wait()
+    daemon.kill()
+    daemon.start()
     assert store.Health(HealthRequest()).ready
 
 
-def test_a_daemon_that_is_gone(daemon: Daemon, store: StoreServiceStub) -> None:
+def test_a_daemon_that_is_gone(daemon: Tined, store: StoreServiceStub) -> None:
     assert store.Health(HealthRequest()).ready
     daemon.kill()
     with pytest.raises(grpc.RpcError) as caught:

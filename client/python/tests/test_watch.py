@@ -29,7 +29,6 @@ from tine.v1.store_pb2_grpc import StoreServiceStub
 import tine
 from tests.conftest import (
     WAIT_S,
-    Daemon,
     aio_store,
     create_session,
     free_port,
@@ -39,6 +38,7 @@ from tine import _sp
 from tine._aio_stream import Bus
 from tine._status import RESOURCE_EXHAUSTED, UNAVAILABLE, Failure
 from tine._watch import Fetch, Find, Pause, Watch
+from tine.testing import Tined
 
 
 def take(watch: Any, count: int) -> list[str]:
@@ -109,7 +109,7 @@ def test_how_a_watch_ends(store: StoreServiceStub) -> None:
     assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
-def test_cancelled_and_closed_by_another_thread(daemon: Daemon) -> None:
+def test_cancelled_and_closed_by_another_thread(daemon: Tined) -> None:
     for end in ("cancel", "close"):
         channel = tine.connect(daemon.url)
         watch = StoreServiceStub(channel).WatchEvents(WatchEventsRequest())
@@ -145,7 +145,7 @@ def test_a_burst_that_the_bus_cannot_hold(store: StoreServiceStub) -> None:
     watch.cancel()
 
 
-def test_aio(daemon: Daemon) -> None:
+def test_aio(daemon: Tined) -> None:
     async def main() -> None:
         async with aio_store(daemon.url) as aio:
             watch = aio.WatchEvents(WatchEventsRequest(), timeout=WAIT_S)
@@ -178,7 +178,7 @@ def test_aio(daemon: Daemon) -> None:
     asyncio.run(asyncio.wait_for(main(), 2 * WAIT_S))
 
 
-def test_aio_what_has_come_is_given_out_before_the_end(daemon: Daemon) -> None:
+def test_aio_what_has_come_is_given_out_before_the_end(daemon: Tined) -> None:
     async def main() -> None:
         async with aio_store(daemon.url) as aio:
             store: Any = aio
@@ -201,7 +201,7 @@ def test_aio_what_has_come_is_given_out_before_the_end(daemon: Daemon) -> None:
     asyncio.run(asyncio.wait_for(main(), WAIT_S))
 
 
-def test_aio_a_watch_that_is_left_ends(daemon: Daemon) -> None:
+def test_aio_a_watch_that_is_left_ends(daemon: Tined) -> None:
     async def main() -> None:
         own = asyncio.all_tasks()
         async with aio_store(daemon.url) as aio:
@@ -252,10 +252,10 @@ def test_over_tcp_with_a_token(directory: Any) -> None:
     token.write_text("secret-of-the-test-0123456789\n")
     token.chmod(0o600)
     url = f"tcp://127.0.0.1:{port}"
-    daemon = Daemon(directory, "--listen", url, "--token-file", str(token))
+    daemon = Tined("--listen", url, "--token-file", str(token), directory=directory)
     secret = "secret-of-the-test-0123456789"
     try:
-        daemon.wait()
+        daemon.start()
         with tine.connect(url, token=secret) as channel:
             store = StoreServiceStub(channel)
             # It listens on its Unix socket first.
@@ -265,8 +265,8 @@ def test_over_tcp_with_a_token(directory: Any) -> None:
                 store.PublishEvent(PublishEventRequest(type=f"kept{i}"))
             assert take(watch, 5) == [f"kept{i}" for i in range(5)]
             watch.cancel()
-            daemon.restart()
-            daemon.wait()
+            daemon.kill()
+            daemon.start()
             assert store.Health(HealthRequest(), wait_for_ready=True, timeout=WAIT_S).ready
 
         async def main() -> None:
@@ -303,7 +303,8 @@ def test_nobody_listens(directory: Any) -> None:
             )
         )
         waiting.start()
-        daemon = Daemon(directory)
+        daemon = Tined(directory=directory)
+        daemon.start()
         try:
             waiting.join()
             begin[0]()

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Callable
+from typing import BinaryIO, Callable, Optional
 
 _IDLE_EXIT = "30m"
 _READY_WITHIN_S = 60.0
@@ -44,11 +44,7 @@ def start(socket_path: str, is_given_up: IsGivenUp) -> None:
 
 
 def _start(socket_path: str, is_given_up: IsGivenUp) -> None:
-    if not sys.platform.startswith("linux"):
-        raise StartError("no tined runs, and starting it is there on Linux only")
-    tined = os.environ.get("TINED") or shutil.which("tined")
-    if not tined:
-        raise StartError("no tined runs, and none is in $PATH; $TINED may name one")
+    tined = find()
     directory = _state_directory()
     log = directory / "tined.log"
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,6 +67,16 @@ def _start(socket_path: str, is_given_up: IsGivenUp) -> None:
                 raise StartError(f"another tined has {path}, and does not answer")
     finally:
         os.close(lock)
+
+
+def find(tined: Optional[str] = None) -> str:
+    """The program to start: this one, else $TINED, else the one in $PATH. Raises StartError."""
+    if not sys.platform.startswith("linux"):
+        raise StartError("no tined runs, and starting it is there on Linux only")
+    found = tined or os.environ.get("TINED") or shutil.which("tined")
+    if not found:
+        raise StartError("no tined runs, and none is in $PATH; $TINED may name one")
+    return found
 
 
 def _take(lock: int, is_given_up: IsGivenUp) -> None:
@@ -110,34 +116,50 @@ def _is_listening(path: str) -> bool:
 def _launch(tined: str, path: str, log: Path, is_given_up: IsGivenUp) -> bool:
     """Starts one and waits until it is ready. True: it ended, for another has the socket or the
     store. Raises StartError."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready, open(log, "ab") as output:
-        ready.bind("")  # the kernel gives it an abstract name
-        name = ready.getsockname()
-        environment = dict(os.environ)
-        environment["NOTIFY_SOCKET"] = "@" + os.fsdecode(name[1:])
-        environment.setdefault("TINE_IDLE_EXIT", _IDLE_EXIT)
+    environment = dict(os.environ)
+    environment.setdefault("TINE_IDLE_EXIT", _IDLE_EXIT)
+    with open(log, "ab") as output:
         begin = output.tell()
+        arguments = [tined, "--socket", path, "--log-file", str(log)]
+        process, is_ready = spawn(arguments, environment, output, is_given_up)
+    if is_ready:
+        _leave(process)
+        return False
+    if process.wait() == _TINED_EXIT_IN_USE:
+        return True
+    raise StartError(last_words(log, begin))
+
+
+def spawn(
+    arguments: list[str],
+    environment: dict[str, str],
+    output: BinaryIO,
+    is_given_up: IsGivenUp = lambda: False,
+) -> tuple[subprocess.Popen[bytes], bool]:
+    """Starts a tined and waits until it is ready. False: it has ended, or is about to. Raises
+    StartError."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
+        ready.bind("")  # the kernel gives it an abstract name
+        name = os.fsdecode(ready.getsockname()[1:])
         try:
             process = subprocess.Popen(
-                [tined, "--socket", path, "--log-file", str(log)],
+                arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 cwd="/",
-                env=environment,
+                env={**environment, "NOTIFY_SOCKET": f"@{name}"},
                 start_new_session=True,
             )
         except OSError as error:
-            raise StartError(f"{tined} does not start: {error}") from None
-        is_ready = _wait_ready(ready, process, is_given_up)
-    if is_ready:
-        # It outlives this process, and is none that subprocess shall miss.
-        _started.append(process.pid)
-        process.returncode = 0
-        return False
-    if process.wait() == _TINED_EXIT_IN_USE:
-        return True
-    raise StartError(_last_words(log, begin))
+            raise StartError(f"{arguments[0]} does not start: {error}") from None
+        return process, _wait_ready(ready, process, is_given_up)
+
+
+def _leave(process: subprocess.Popen[bytes]) -> None:
+    """It outlives this process, and is none that subprocess shall miss."""
+    _started.append(process.pid)
+    process.returncode = 0
 
 
 def _wait_ready(
@@ -153,8 +175,7 @@ def _wait_ready(
         found = wanted.poll(_LOOK_AGAIN_S * 1000)
         while not found and monotonic() < until:
             if is_given_up():
-                _started.append(process.pid)
-                process.returncode = 0
+                _leave(process)
                 raise StartError("tined was started and is not ready yet")
             found = wanted.poll(_LOOK_AGAIN_S * 1000)
     finally:
@@ -166,7 +187,7 @@ def _wait_ready(
     return any(fd == ready.fileno() for fd, _ in found)
 
 
-def _last_words(log: Path, begin: int) -> str:
+def last_words(log: Path, begin: int) -> str:
     """What it said last, to its log, is why it ended."""
     with open(log, "rb") as file:
         file.seek(begin)
