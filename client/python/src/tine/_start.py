@@ -121,7 +121,7 @@ def _launch(tined: str, path: str, log: Path, is_given_up: IsGivenUp) -> bool:
     with open(log, "ab") as output:
         begin = output.tell()
         arguments = [tined, "--socket", path, "--log-file", str(log)]
-        process, is_ready = spawn(arguments, environment, output, is_given_up)
+        process, is_ready = spawn(arguments, environment, output, is_given_up, cwd="/")
     if is_ready:
         _leave(process)
         return False
@@ -135,6 +135,7 @@ def spawn(
     environment: dict[str, str],
     output: BinaryIO,
     is_given_up: IsGivenUp = lambda: False,
+    cwd: Optional[str] = None,
 ) -> tuple[subprocess.Popen[bytes], bool]:
     """Starts a tined and waits until it is ready. False: it has ended, or is about to. Raises
     StartError."""
@@ -147,7 +148,7 @@ def spawn(
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                cwd="/",
+                cwd=cwd,
                 env={**environment, "NOTIFY_SOCKET": f"@{name}"},
                 start_new_session=True,
             )
