@@ -21,7 +21,6 @@ const IDLE_EXIT = "30m";
 
 /** Starts a tined that listens on the socket and resolves when it does. */
 export async function startTined(socketPath: string): Promise<void> {
-  if (process.platform !== "linux") throw unavailable("tined runs on Linux only");
   const tined = await findTined();
   const directory = await makeStateDirectory();
   const lock = await Lock.take(join(directory, "start.lock"));
@@ -33,8 +32,10 @@ export async function startTined(socketPath: string): Promise<void> {
   }
 }
 
-async function findTined(): Promise<string> {
-  const { TINED: named, PATH: path = "" } = process.env;
+/** The path of the program: `named`, else the one in PATH. Rejects if it is not there. */
+export async function findTined(named = process.env["TINED"]): Promise<string> {
+  if (process.platform !== "linux") throw unavailable("tined runs on Linux only");
+  const { PATH: path = "" } = process.env;
   const places = named ? [named] : path.split(delimiter).map((place) => join(place, "tined"));
   for (const place of places) {
     try {
@@ -44,11 +45,11 @@ async function findTined(): Promise<string> {
       // it is not there
     }
   }
-  throw unavailable(
-    named
-      ? `no tined runs, and $TINED names none: ${named}`
-      : "no tined runs, and none is installed in PATH",
-  );
+  if (named === undefined || named === "") {
+    throw unavailable("no tined runs, $TINED names none, and none is installed in PATH");
+  }
+  const from = named === process.env["TINED"] ? "$TINED" : "the option";
+  throw unavailable(`no tined runs, and ${from} names none: ${named}`);
 }
 
 async function makeStateDirectory(): Promise<string> {
@@ -181,7 +182,7 @@ async function untilReady(
 }
 
 // What it said last, to its log, is why it ended.
-async function lastWords(log: FileHandle, from: number, logPath: string): Promise<string> {
+export async function lastWords(log: FileHandle, from: number, logPath: string): Promise<string> {
   const { bytesRead, buffer } = await log.read(Buffer.alloc(4096), 0, 4096, from);
   const [, words] = /tined: (.*)/.exec(buffer.toString("utf8", 0, bytesRead)) ?? [];
   return words ? `tined does not start: ${words}` : `tined was started and ended; see ${logPath}`;

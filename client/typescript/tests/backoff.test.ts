@@ -20,7 +20,7 @@ for (const code of ["ENOENT", "ECONNREFUSED"]) {
   test(`a server that starts is met at once, after ${code}`, async (context) => {
     let socket = join(temporary(), "status.sock");
     if (code === "ECONNREFUSED") {
-      const killed = await Daemon.start("--ephemeral");
+      const killed = await Daemon.run("--ephemeral");
       await killed.kill(); // it leaves its socket behind
       socket = killed.socket;
     }

@@ -33,7 +33,7 @@ before(async () => {
   peer = await Peer.start("status");
 });
 after(async () => {
-  await daemon.stop();
+  await daemon.close();
   await peer.stop();
 });
 
@@ -305,8 +305,8 @@ test("without a URL it is where tined listens by itself", () => {
 });
 
 test("a directory that others can write to is not trusted, whenever that began", async (context) => {
-  const place = await Daemon.start("--ephemeral");
-  context.after(() => place.stop());
+  const place = await Daemon.run("--ephemeral");
+  context.after(() => place.close());
   const link = new Link({ address: { framing: "ipc", path: place.socket, isInTmp: true } });
   const calls = new Calls(link);
   const health = () =>

@@ -1,5 +1,4 @@
-// A tined for tests, in a directory of its own. It keeps its store, so it can be killed and started
-// again.
+// What the tests run against: a tined, and a server that misbehaves.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -9,32 +8,25 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { type Client, ConnectError, createClient } from "@connectrpc/connect";
 import { createTransport, type TineTransport, type TransportOptions } from "@tine-store/client";
+import { Tined } from "@tine-store/client/testing";
 import { Role, StoreService } from "@tine-store/client/v1";
 
 /** The tree, and where its programs were built. */
 export const ROOT = process.env["TINE_ROOT"] ?? join(process.cwd(), "../..");
 export const BUILD = process.env["TINE_BUILD"] ?? join(ROOT, "build/release");
 export const TINED = join(BUILD, "server/tined");
+process.env["TINED"] = TINED;
 
 export type Tine = Client<typeof StoreService>;
 
-export class Daemon {
-  readonly directory = temporary();
-  readonly socket = join(this.directory, "tine.sock");
-  readonly url = `ipc://${this.socket}`;
-  readonly #arguments: string[];
+/** A tined with clients of its own, which are closed with it. */
+export class Daemon extends Tined {
   readonly #transports: TineTransport[] = [];
-  #process: ChildProcess | undefined;
 
-  constructor(...args: string[]) {
-    this.#arguments = args;
-  }
-
-  static async start(...args: string[]): Promise<Daemon> {
-    const daemon = new Daemon(...args);
+  static async run(...args: string[]): Promise<Daemon> {
+    const daemon = new Daemon({ args: ["--log-level", "error", ...args] });
     await daemon.start();
     return daemon;
   }
@@ -45,26 +37,10 @@ export class Daemon {
     const tokenFile = join(temporary(), "token");
     writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
     const url = `tcp://127.0.0.1:${await freePort()}`;
-    const daemon = await Daemon.start("--listen", url, "--token-file", tokenFile);
+    const daemon = await Daemon.run("--listen", url, "--token-file", tokenFile);
     // It listens on its Unix socket first.
-    await daemon.client({ token, retryMs: 60_000 }, url).health({});
+    await daemon.transport({ token }, url).ready();
     return { daemon, url, token };
-  }
-
-  async start(): Promise<void> {
-    const { NOTIFY_SOCKET: _, ...environment } = process.env;
-    const place = ["--socket", this.socket];
-    if (!this.#arguments.includes("--ephemeral"))
-      place.push("--data", join(this.directory, "store"));
-    const child = spawn(TINED, [...place, "--log-level", "error", ...this.#arguments], {
-      stdio: ["ignore", "inherit", "inherit"],
-      env: environment,
-    });
-    this.#process = child;
-    while (!(await answers(this.socket))) {
-      if (child.exitCode !== null) throw new Error(`tined ended with ${child.exitCode}`);
-      await delay(10);
-    }
   }
 
   /** A client of it, which is closed with it. */
@@ -78,18 +54,9 @@ export class Daemon {
     return transport;
   }
 
-  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-    const child = this.#process;
-    this.#process = undefined;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const end = once(child, "exit");
-    child.kill(signal);
-    await end;
-  }
-
-  async stop(): Promise<void> {
+  override async close(): Promise<void> {
     for (const transport of this.#transports) transport.close();
-    await this.kill();
+    await super.close();
   }
 }
 

@@ -16,9 +16,9 @@ const WRITERS = 16;
 let daemon: Daemon;
 
 before(async () => {
-  daemon = await Daemon.start();
+  daemon = await Daemon.run();
 });
-after(() => daemon.stop());
+after(() => daemon.close());
 
 /** Appends until told to stop; returns the texts that were acknowledged, in order. */
 async function write(
@@ -123,7 +123,7 @@ test("a daemon that stops in order is as good", async () => {
   const sessionId = await createSession(tine);
   const watch = await watching(tine, { sessionId });
   await tine.publishEvent({ sessionId, type: "before" });
-  await daemon.kill("SIGTERM");
+  await daemon.stop();
   const published = tine.publishEvent({ sessionId, type: "after" });
   await daemon.start();
   await published;
@@ -133,7 +133,7 @@ test("a daemon that stops in order is as good", async () => {
 });
 
 test("a signal that is aborted while nobody listens ends the watch", async () => {
-  const other = await Daemon.start("--ephemeral");
+  const other = await Daemon.run("--ephemeral");
   const stop = new AbortController();
   const events = other.client().watchEvents({}, { signal: stop.signal })[Symbol.asyncIterator]();
   const next = events.next().catch((error) => error);
@@ -143,5 +143,5 @@ test("a signal that is aborted while nobody listens ends the watch", async () =>
   setTimeout(() => stop.abort(), 200);
   await once(stop.signal, "abort");
   assert.equal(ConnectError.from(await next).code, Code.Canceled);
-  await other.stop();
+  await other.close();
 });

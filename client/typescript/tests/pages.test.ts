@@ -23,11 +23,11 @@ let tine: Tine;
 let sessionId = "";
 
 before(async () => {
-  daemon = await Daemon.start("--ephemeral");
+  daemon = await Daemon.run("--ephemeral");
   tine = daemon.client();
   await fill();
 });
-after(() => daemon.stop());
+after(() => daemon.close());
 
 /** COUNT of everything that can be listed. */
 async function fill(): Promise<void> {

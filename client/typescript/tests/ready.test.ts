@@ -17,8 +17,8 @@ function transportTo(context: TestContext, url: string, options: TransportOption
 const nobody = () => `ipc://${join(temporary(), "none.sock")}`;
 
 test("a daemon that is there is ready", async (context) => {
-  const daemon = await Daemon.start("--ephemeral");
-  context.after(() => daemon.stop());
+  const daemon = await Daemon.run("--ephemeral");
+  context.after(() => daemon.close());
   await daemon.transport().ready();
   await daemon.transport({ retryMs: 1000 }).ready({ timeoutMs: 60_000 });
 });
@@ -66,7 +66,7 @@ test("a tined that cannot be started is not waited for", async (context) => {
 
 test("a token that is wrong is not waited with", async (context) => {
   const { daemon, url, token } = await Daemon.startTcp();
-  context.after(() => daemon.stop());
+  context.after(() => daemon.close());
   await daemon.transport({ token }, url).ready();
   const error = await failureOf(daemon.transport({ token: "wrong" }, url).ready());
   assert.equal(error.code, Code.Unauthenticated);

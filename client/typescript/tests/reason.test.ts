@@ -11,10 +11,10 @@ let daemon: Daemon;
 let tine: Tine;
 
 before(async () => {
-  daemon = await Daemon.start("--ephemeral");
+  daemon = await Daemon.run("--ephemeral");
   tine = daemon.client();
 });
-after(() => daemon.stop());
+after(() => daemon.close());
 
 test("all of the contract are there, each under its own name", () => {
   const names = Object.keys(ContractReason).filter((name) => !/^\d+$|^UNSPECIFIED$/.test(name));

@@ -126,11 +126,11 @@ test("a tined that does not start says why", async () => {
 let daemon: Daemon;
 let peer: Peer;
 before(async () => {
-  daemon = await Daemon.start("--ephemeral");
+  daemon = await Daemon.run("--ephemeral");
   peer = await Peer.start("status");
 });
 after(async () => {
-  await daemon.stop();
+  await daemon.close();
   await peer.stop();
 });
 

@@ -23,10 +23,10 @@ let daemon: Daemon;
 let tine: Tine;
 
 before(async () => {
-  daemon = await Daemon.start("--ephemeral");
+  daemon = await Daemon.run("--ephemeral");
   tine = daemon.client();
 });
-after(() => daemon.stop());
+after(() => daemon.close());
 
 function sequencesOf(events: Event[]): bigint[] {
   return events.map(({ sequence }) => sequence);
@@ -259,7 +259,7 @@ test("over tcp, where there is no bus, a watch lists and waits", async () => {
     await watch.take(1);
   }
   watch.end();
-  await listening.stop();
+  await listening.close();
 });
 
 test("where no bus is found, too", async () => {

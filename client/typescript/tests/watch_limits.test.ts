@@ -32,12 +32,12 @@ let sessionId: string;
 let instanceId: string;
 
 before(async () => {
-  daemon = await Daemon.start("--ephemeral");
+  daemon = await Daemon.run("--ephemeral");
   tine = daemon.client();
   sessionId = await createSession(tine);
   ({ instanceId } = await tine.describe({}));
 });
-after(() => daemon.stop());
+after(() => daemon.close());
 
 /** A bus that says only what a test says. */
 class FakeBus {
