@@ -294,7 +294,7 @@ static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
 static TineFallback fallback_of(DirectStore *store, const Rpc *read)
 {
     if (read->error != ERROR_UNAVAILABLE) return TINE_FALLBACK_STORE_ERROR;
-    bool is_outgrown = kv_is_outgrown(store_kv(direct_store_of(store)));
+    bool is_outgrown = store_is_outgrown(direct_store_of(store));
     return is_outgrown ? TINE_FALLBACK_MAP_GROWN : TINE_FALLBACK_READERS_FULL;
 }
 

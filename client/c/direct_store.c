@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "kv/file_names.h"
+#include "kv/durable/file_names.h"
 #include "os/process.h"
 #include "store/open.h"
 
@@ -38,7 +38,7 @@ struct DirectStore {
     Store *store; // owned
     char directory[PATH_BYTES_MAX];
     int directory_file; // owned; only to be asked about
-    KvFiles files;
+    DataFileIds files;
     ino_t directory_inode;
     unsigned generation;
     atomic_uint uses;               // reads that run, and RETIRED
@@ -136,12 +136,12 @@ static bool check_place(const DirectPlace *place, Doubt *doubt)
 static bool find_open(const DirectPlace *place, DirectStore **out_store, Doubt *doubt)
 {
     DirectStore *store = registry;
-    while (store && (store->files.data != place->said->data_inode ||
+    while (store && (store->files.data_inode != place->said->data_inode ||
                      store->files.device != place->said->device)) {
         store = store->next;
     }
     if (!store) return true;
-    bool is_same = store->files.lock == place->said->lock_inode &&
+    bool is_same = store->files.lock_inode == place->said->lock_inode &&
                    strcmp(store_instance_id(store->store), place->instance_id) == 0;
     if (is_same && !(atomic_load(&store->uses) & RETIRED)) {
         store->holders++;
@@ -156,11 +156,11 @@ static bool find_open(const DirectPlace *place, DirectStore **out_store, Doubt *
 
 static bool verify(DirectStore *store, const DirectPlace *place, Doubt *doubt)
 {
-    kv_files(store_kv(store->store), &store->files);
+    store_file_ids(store->store, &store->files);
     struct stat status;
     store->directory_file = open(store->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool is_same = store->files.data == place->said->data_inode &&
-                   store->files.lock == place->said->lock_inode &&
+    bool is_same = store->files.data_inode == place->said->data_inode &&
+                   store->files.lock_inode == place->said->lock_inode &&
                    store->files.device == place->said->device &&
                    fstat(store->directory_file, &status) == 0;
     if (is_same) store->directory_inode = status.st_ino;
@@ -198,12 +198,12 @@ static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *
     Error error = store_open(&options, &detail, &store->store);
     bool is_good = false;
     if (error) {
-        KvFiles said = {
+        DataFileIds said = {
             .device = place->said->device,
-            .data = place->said->data_inode,
-            .lock = place->said->lock_inode,
+            .data_inode = place->said->data_inode,
+            .lock_inode = place->said->lock_inode,
         };
-        bool is_open_here = error == ERROR_UNAVAILABLE && kv_is_open_here(&said);
+        bool is_open_here = error == ERROR_UNAVAILABLE && data_file_is_open_here(&said);
         TineFallback fallback = is_open_here ? TINE_FALLBACK_OPEN_HERE : TINE_FALLBACK_STORE_ERROR;
         (void)doubt_say(doubt, fallback, "%s", detail.text[0] ? detail.text : error_text(error));
     } else {
@@ -302,8 +302,8 @@ bool direct_store_is_current(DirectStore *store, bool looks)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     if (stat(store->directory, &status) != 0 || !is_directory(store, &status) ||
-        !file_is(store, KV_FILE_DATA, store->files.data) ||
-        !file_is(store, KV_FILE_LOCK, store->files.lock)) {
+        !file_is(store, KV_FILE_DATA, store->files.data_inode) ||
+        !file_is(store, KV_FILE_LOCK, store->files.lock_inode)) {
         return false;
     }
     if (ns_of(&now) - changed_ns > settled_after_ns(&changed)) {

@@ -17,6 +17,7 @@
 #include "daemon/last_store.h"
 #include "daemon/notify.h"
 #include "daemon/signals.h"
+#include "kv/durable/file_system.h"
 #include "os/clock.h"
 #include "os/directory.h"
 #include "os/lock.h"
@@ -100,7 +101,7 @@ static Error check_places(const Config *config, ErrorDetail *detail)
     if (!error && *config->log_file) error = path_check_file(config->log_file, detail);
     if (error || config->is_ephemeral) return error;
     error = path_check_directory(config->data, detail, existing);
-    return error ? error : kv_check_directory(existing, config->file_system_type, detail);
+    return error ? error : file_system_check(existing, config->file_system_type, detail);
 }
 
 ExitCode daemon_check(const Config *config)
@@ -285,7 +286,7 @@ static bool is_idle_too_long(Daemon *daemon)
         daemon->quiet_ticks = 0;
     } else if (daemon->quiet_ticks < QUIET_TICKS_TRIMMED) {
         transport_trim(daemon->transport);
-        kv_trim(store_kv(engine_store(daemon->engine)));
+        store_trim(engine_store(daemon->engine));
         malloc_trim(0);
         daemon->quiet_ticks++;
     }
@@ -305,7 +306,7 @@ static ExitCode daemon_serve(Daemon *daemon)
         case WAKE_REOPEN: log_reopen(daemon); break;
         case WAKE_FAILED: return EXIT_CODE_STORE;
         case WAKE_TIMEOUT:
-            (void)kv_clear_dead_readers(store_kv(engine_store(daemon->engine)));
+            store_clear_dead_readers(engine_store(daemon->engine));
             if (store_is_failed(engine_store(daemon->engine))) return EXIT_CODE_STORE;
             if (is_idle_too_long(daemon)) {
                 log_write(LOG_INFO, "idle for long enough", NULL);

@@ -174,7 +174,7 @@ void engine_refuse_writes(Engine *engine)
 static bool waits_for_nothing(const Engine *engine, const Rpc *rpc)
 {
     return store_options(engine->store)->flush_ms > 0 && !rpc->wants_sync &&
-           rpc->request.size <= LEADER_REQUEST_BYTES_MAX && !kv_is_behind(store_kv(engine->store));
+           rpc->request.size <= LEADER_REQUEST_BYTES_MAX && !store_is_behind(engine->store);
 }
 
 static void submit(Engine *engine, Rpc *rpc, bool may_block)

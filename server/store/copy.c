@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "kv/durable/recovery.h"
 #include "os/directory.h"
 #include "store/files.h"
 #include "store/record.h"
@@ -23,7 +24,7 @@ static const char *const TABLE_NAMES[TABLE_COUNT] = {
 #undef X
 };
 
-static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail);
+static Error copy_file(DataFile *from, const StoreCopy *copy, ErrorDetail *detail);
 
 static Error fail(ErrorDetail *detail, const char *what, const char *path)
 {
@@ -38,10 +39,9 @@ Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
                          PATH_BYTES_MAX - 1);
     }
     KvOptions options = {
-        .directory = copy->from,
+        .file = {.directory = copy->from, .read_only = true},
         .table_names = TABLE_NAMES,
         .table_count = TABLE_COUNT,
-        .read_only = true,
     };
     Kv *kv;
     Error error = kv_open(&options, detail, &kv);
@@ -51,20 +51,20 @@ Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
                     ? error_say(detail, ERROR_INVALID_ARGUMENT, "%s exists already", copy->to)
                     : fail(detail, "make", copy->to);
     } else {
-        error = copy_file(kv, copy, detail);
+        error = copy_file(kv_file(kv), copy, detail);
         if (error) (void)rmdir(copy->to);
     }
     kv_close(kv);
     return error;
 }
 
-static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail)
+static Error copy_file(DataFile *from, const StoreCopy *copy, ErrorDetail *detail)
 {
     StorePath data = store_path(copy->to, KV_FILE_DATA);
     const char *path = data.text;
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return fail(detail, "make", path);
-    Error error = kv_copy(kv, file, copy->is_compact, detail);
+    Error error = data_file_copy(from, file, copy->is_compact, detail);
     if (!error && fsync(file) != 0) error = fail(detail, "flush", path);
     if (close(file) != 0 && !error) error = fail(detail, "close", path);
     if (!error) error = directory_flush(copy->to, detail);
@@ -74,7 +74,7 @@ static Error copy_file(Kv *kv, const StoreCopy *copy, ErrorDetail *detail)
 
 Error store_settle(const char *directory, ErrorDetail *detail)
 {
-    return kv_settle(directory, /* boot_id= */ NULL, detail);
+    return recovery_settle(directory, /* boot_id= */ NULL, detail);
 }
 
 static Error delete_events(Txn *txn)

@@ -1,8 +1,9 @@
 // The files of a store: their names, and a store as a set of files that is locked, measured, moved
 // and removed.
 //
-// A store's directory holds the files of kv/file_names.h, the lock below, and for a time: a copy in
-// the making (store/partial.h), a migration (store/migrate.h), and stores that were replaced.
+// A store's directory holds the files of kv/durable/file_names.h, the lock below, and for a time: a
+// copy in the making (store/partial.h), a migration (store/migrate.h), and stores that were
+// replaced.
 
 #pragma once
 
@@ -11,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "kv/file_names.h"
+#include "kv/durable/file_names.h"
 #include "report/error_detail.h"
 
 #define STORE_FILE_LOCK "tine.lock" // held by the process that has the store open for writing

@@ -4,7 +4,7 @@
 #include "store/set_back.h"
 
 #include "base/limits.h"
-#include "kv/file_names.h"
+#include "kv/durable/file_names.h"
 #include "report/log.h"
 #include "store/copy.h"
 
@@ -28,15 +28,14 @@ static Error skip_ids(Store *store, ErrorDetail *detail)
 
 Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is_renewed)
 {
-    Kv *kv = store_kv(store);
     const StoreOptions *options = store_options(store);
-    *out_is_renewed = kv_is_set_back(kv) && !options->is_read_only;
+    *out_is_renewed = store_is_set_back(store) && !options->is_read_only;
     if (!*out_is_renewed) return ERROR_NONE;
     Error error = skip_ids(store, detail);
     if (!error) error = store_renew(store, detail);
     if (error) return error;
-    kv_forget_set_back(kv, options->directory);
-    if (kv_has_failed(kv)) {
+    store_forget_set_back(store);
+    if (store_is_failed(store)) {
         return error_say(detail, ERROR_IO, "cannot flush %s/" KV_FILE_DATA, options->directory);
     }
     log_write(LOG_WARNING, "a power cut or a disk error took the store back to its last flush",

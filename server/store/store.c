@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "kv/durable/reader_slots.h"
+#include "kv/durable/recovery.h"
+#include "kv/durable/trim.h"
 #include "os/directory.h"
 #include "report/log.h"
 #include "store/files.h"
@@ -25,6 +28,7 @@ struct Store {
     StoreOptions options;
     char *directory; // owned
     Kv *kv;          // owned
+    DataFile *file;  // of `kv`
     int lock_fd;     // holds the flock while the store is open
     char instance_id[INSTANCE_ID_BYTES + 1];
     Random random;    // used by the thread of the write transaction only
@@ -144,21 +148,23 @@ static Error open_kv(Store *store, ErrorDetail *detail)
     uint8_t version[8];
     bytes_put_u64(version, store->options.format);
     KvOptions kv_options = {
-        .directory = store->directory,
+        .file = {.directory = store->directory,
+                 .map_bytes = store->options.map_bytes,
+                 .file_system_type = store->options.file_system_type,
+                 .no_sync = store->options.is_ephemeral,
+                 .read_only = store->options.is_read_only,
+                 .flush_ms = store->options.is_ephemeral ? 0 : store->options.flush_ms,
+                 .is_beside = store->options.is_beside,
+                 .owns_directory = !store->options.is_beside,
+                 .boot_id = store->options.boot_id},
         .table_names = TABLE_NAMES,
         .table_count = TABLE_COUNT,
         .mark = {TABLE_META, slice_of(META_FORMAT), slice(version, sizeof(version))},
-        .map_bytes = store->options.map_bytes,
-        .file_system_type = store->options.file_system_type,
-        .no_sync = store->options.is_ephemeral,
-        .read_only = store->options.is_read_only,
-        .flush_ms = store->options.is_ephemeral ? 0 : store->options.flush_ms,
-        .is_beside = store->options.is_beside,
-        .owns_directory = !store->options.is_beside,
-        .boot_id = store->options.boot_id,
         .seam = store->options.seam,
     };
-    return kv_open(&kv_options, detail, &store->kv);
+    Error error = kv_open(&kv_options, detail, &store->kv);
+    if (!error) store->file = kv_file(store->kv);
+    return error;
 }
 
 static void options_fill(StoreOptions *options)
@@ -263,7 +269,7 @@ Error store_load(Store *store, bool is_new, ErrorDetail *detail)
         // So far only an empty file has been flushed, and an empty file has no page that identifies
         // it. A power cut would set any other file that is put in its place back to empty. Flushing
         // now prevents that.
-        if (!error) error = kv_flush(store->kv);
+        if (!error) error = store_flush(store);
         if (error) return error;
     }
     return store_read_state(store, detail);
@@ -297,9 +303,59 @@ const char *store_instance_id(const Store *store)
     return store->instance_id;
 }
 
-Kv *store_kv(Store *store)
+Error store_flush(Store *store)
 {
-    return store->kv;
+    return flush_commits(store->file);
+}
+
+bool store_is_behind(const Store *store)
+{
+    return flush_is_behind(store->file);
+}
+
+void store_flush_stats(Store *store, FlushStats *out)
+{
+    flush_stats(store->file, out);
+}
+
+Error store_stats(Store *store, KvStats *out)
+{
+    return kv_stats(store->kv, out);
+}
+
+void store_file_ids(const Store *store, DataFileIds *out)
+{
+    data_file_ids(store->file, out);
+}
+
+bool store_is_outgrown(const Store *store)
+{
+    return data_file_is_outgrown(store->file);
+}
+
+Error store_write_copy(Store *store, int to, ErrorDetail *detail)
+{
+    return data_file_copy(store->file, to, /* is_compact= */ false, detail);
+}
+
+void store_trim(Store *store)
+{
+    trim_map(store->file);
+}
+
+void store_clear_dead_readers(Store *store)
+{
+    (void)reader_slots_clear_dead(store->file);
+}
+
+bool store_is_set_back(const Store *store)
+{
+    return recovery_is_set_back(store->file);
+}
+
+void store_forget_set_back(Store *store)
+{
+    recovery_forget_set_back(store->file, store->directory);
 }
 
 Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, Txn *out_txn)
@@ -312,11 +368,6 @@ Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, 
     }
     if (is_write) out_txn->state = store->state;
     return kv_begin(store->kv, is_write, &out_txn->kv);
-}
-
-Error store_flush(Store *store)
-{
-    return kv_flush(store->kv);
 }
 
 Error txn_state(Txn *txn, StoreState *out)
@@ -333,7 +384,7 @@ Error txn_state(Txn *txn, StoreState *out)
 
 bool store_is_failed(const Store *store)
 {
-    return atomic_load(&store->is_failed) || kv_has_failed(store->kv);
+    return atomic_load(&store->is_failed) || flush_has_failed(store->file);
 }
 
 void txn_serve(Txn *txn, Arena *arena, ErrorDetail *detail, Slice operation_id)

@@ -9,6 +9,8 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "kv/durable/data_file.h"
+#include "kv/durable/flush.h"
 #include "kv/kv.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -23,7 +25,7 @@ enum { STORE_FORMAT_VERSION = 2, INSTANCE_ID_BYTES = ULID_TEXT_BYTES };
 typedef struct StoreOptions {
     const char *directory;    // created with mode 0700 if it does not exist
     bool is_ephemeral;        // never flush commits; for stores that nobody keeps
-    unsigned flush_ms;        // not 0: relaxed; commits are flushed after this time (kv/kv.h)
+    unsigned flush_ms;        // not 0: relaxed; commits are flushed after this time (kv/durable)
     bool is_read_only;        // the store must exist; write transactions are refused
     bool is_beside;           // read-only, next to the process that owns the store; takes no lock
     size_t map_bytes;         // 0: derived from the size of the disk
@@ -64,9 +66,38 @@ void store_close(Store *store);
 // free.
 MUST_USE Error store_flush(Store *store);
 
+// Returns whether so much is not flushed that the next write may have to wait for the disk.
+bool store_is_behind(const Store *store);
+
+void store_flush_stats(Store *store, FlushStats *out);
+
+// Reads the statistics of the file, its readers and its tables. Errors as kv_begin and kv_get.
+MUST_USE Error store_stats(Store *store, KvStats *out);
+
+// Reads which files the store has open.
+void store_file_ids(const Store *store, DataFileIds *out);
+
+// Returns whether the writer, another process, has a larger map. A read-only store must then be
+// closed and opened again.
+bool store_is_outgrown(const Store *store);
+
+// Writes the last committed state to `to`: see data_file_copy.
+MUST_USE Error store_write_copy(Store *store, int to, ErrorDetail *detail);
+
+// Returns whether a power cut or a disk error took the store back, until store_forget_set_back.
+// Call that after the commit that has dealt with it. Both are on the disk then, unless
+// store_is_failed.
+bool store_is_set_back(const Store *store);
+void store_forget_set_back(Store *store);
+
+// Gives the memory of the map back to the kernel. Others may read at the same time.
+void store_trim(Store *store);
+
+// Clears the reader slots of processes that have died.
+void store_clear_dead_readers(Store *store);
+
 const StoreOptions *store_options(const Store *store);
 const char *store_instance_id(const Store *store); // borrowed until the store is closed
-Kv *store_kv(Store *store);                        // borrowed until the store is closed
 
 // What a commit stores besides rows. It is written once per batch, in the same transaction.
 typedef struct StoreState {

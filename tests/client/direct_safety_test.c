@@ -254,10 +254,9 @@ static pid_t slots_take(const char *directory)
     }
     static const char *const TABLES[] = {"meta"};
     KvOptions options = {
-        .directory = directory,
+        .file = {.directory = directory, .read_only = true},
         .table_names = TABLES,
         .table_count = 1,
-        .read_only = true,
     };
     Kv *kv;
     KvTxn *txn;

@@ -288,7 +288,7 @@ static void make_newer_store(const char *directory)
 {
     static const char *const TABLES[] = {"meta", "a table of the future"};
     CHECK_EQ(mkdir(directory, 0700), 0);
-    KvOptions options = {.directory = directory, .table_names = TABLES, .table_count = 2};
+    KvOptions options = {.file.directory = directory, .table_names = TABLES, .table_count = 2};
     ErrorDetail detail;
     Kv *kv;
     KvTxn *txn;

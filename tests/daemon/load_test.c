@@ -91,7 +91,7 @@ TEST(a_client_that_does_not_read_keeps_the_daemon_from_nothing)
 static KvTxn *hold_writer(const char *data, Kv **out_kv)
 {
     static const char *const TABLES[] = {"meta"};
-    KvOptions options = {.directory = data, .table_names = TABLES, .table_count = 1};
+    KvOptions options = {.file.directory = data, .table_names = TABLES, .table_count = 1};
     ErrorDetail detail;
     KvTxn *txn;
     CHECK_EQ(kv_open(&options, &detail, out_kv), ERROR_NONE);

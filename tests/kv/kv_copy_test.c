@@ -31,7 +31,7 @@ static int copy_target(int number)
 static Kv *open_copy(void)
 {
     KvOptions options = fixture_options();
-    options.directory = copy_directory;
+    options.file.directory = copy_directory;
     return open_ok(&options);
 }
 
@@ -39,7 +39,7 @@ static off_t copy_ok(Kv *kv, int number, bool is_compact)
 {
     ErrorDetail detail = {""};
     int file = copy_target(number);
-    Error error = kv_copy(kv, file, is_compact, &detail);
+    Error error = data_file_copy(kv_file(kv), file, is_compact, &detail);
     CHECK_STR(detail.text, "");
     CHECK_EQ(error, ERROR_NONE);
     struct stat status;
@@ -157,7 +157,7 @@ TEST(a_copy_that_does_not_fit_says_so)
     small.rlim_max = limit.rlim_max;
     CHECK_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
     ErrorDetail detail = {""};
-    Error error = kv_copy(f.kv, file, /* is_compact= */ false, &detail);
+    Error error = data_file_copy(kv_file(f.kv), file, /* is_compact= */ false, &detail);
     CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
     CHECK_EQ(error, ERROR_STORE_FULL);
     CHECK(detail.text[0] != '\0');

@@ -14,11 +14,9 @@ static int ready_pipe[2];
 KvOptions fixture_options(void)
 {
     return (KvOptions){
-        .directory = test_dir(),
+        .file = {.directory = test_dir(), .map_bytes = 64 << 20, .no_sync = true},
         .table_names = TABLE_NAMES,
         .table_count = TABLE_COUNT,
-        .map_bytes = 64 << 20,
-        .no_sync = true,
     };
 }
 

@@ -18,10 +18,10 @@ static const char BEFORE[] = "boot before", AFTER[] = "boot after";
 static KvOptions relaxed(const char *boot_id)
 {
     KvOptions options = fixture_options();
-    options.no_sync = false;
-    options.flush_ms = FLUSH_MS_MAX; // nothing is flushed by itself within a test
-    options.owns_directory = true;
-    options.boot_id = boot_id;
+    options.file.no_sync = false;
+    options.file.flush_ms = FLUSH_MS_MAX; // nothing is flushed by itself within a test
+    options.file.owns_directory = true;
+    options.file.boot_id = boot_id;
     return options;
 }
 
@@ -38,7 +38,7 @@ static void work_until_killed(void)
     KvOptions options = relaxed(BEFORE);
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "flushed");
-    CHECK_EQ(kv_flush(kv), ERROR_NONE);
+    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
     for (int i = 0; i < 20; i++)
         store_ok(kv, "b", "not flushed");
     child_is_ready();
@@ -53,7 +53,7 @@ TEST(a_relaxed_store_that_was_closed_has_everything_after_a_reboot)
     options = relaxed(AFTER);
     kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "a"), "1");
-    CHECK(!kv_is_set_back(kv));
+    CHECK(!recovery_is_set_back(kv_file(kv)));
     kv_close(kv);
 }
 
@@ -64,7 +64,7 @@ TEST(a_killed_process_loses_nothing)
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "a"), "flushed");
     CHECK_STR(stored_at(kv, "b"), "not flushed");
-    CHECK(!kv_is_set_back(kv));
+    CHECK(!recovery_is_set_back(kv_file(kv)));
     kv_close(kv);
 }
 
@@ -75,17 +75,17 @@ TEST(a_reboot_takes_the_store_back_to_the_last_flush)
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "a"), "flushed");
     CHECK_STR(stored_at(kv, "b"), "-");
-    CHECK(kv_is_set_back(kv));
+    CHECK(recovery_is_set_back(kv_file(kv)));
     store_ok(kv, "c", "goes on");
     kv_close(kv);
     // It is said until somebody has taken note.
     kv = open_ok(&options);
-    CHECK(kv_is_set_back(kv));
+    CHECK(recovery_is_set_back(kv_file(kv)));
     CHECK_STR(stored_at(kv, "c"), "goes on");
-    kv_forget_set_back(kv, options.directory);
+    recovery_forget_set_back(kv_file(kv), options.file.directory);
     kv_close(kv);
     kv = open_ok(&options);
-    CHECK(!kv_is_set_back(kv));
+    CHECK(!recovery_is_set_back(kv_file(kv)));
     kv_close(kv);
 }
 
@@ -93,18 +93,18 @@ TEST(a_store_that_is_no_longer_relaxed_is_taken_back_too)
 {
     kill_when_ready(work_until_killed);
     KvOptions options = relaxed(AFTER);
-    options.flush_ms = 0;
+    options.file.flush_ms = 0;
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "b"), "-");
-    CHECK(kv_is_set_back(kv));
+    CHECK(recovery_is_set_back(kv_file(kv)));
     store_ok(kv, "c", "on the disk");
-    kv_forget_set_back(kv, options.directory);
+    recovery_forget_set_back(kv_file(kv), options.file.directory);
     kv_close(kv);
     // flushed.mdb says nothing any more, whatever boot comes.
     options = relaxed("a third");
     kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "c"), "on the disk");
-    CHECK(!kv_is_set_back(kv));
+    CHECK(!recovery_is_set_back(kv_file(kv)));
     kv_close(kv);
 }
 
@@ -121,12 +121,12 @@ TEST(only_the_owner_takes_a_store_back)
 {
     kill_when_ready(work_until_killed);
     KvOptions options = relaxed(AFTER);
-    options.owns_directory = false;
-    options.read_only = true;
+    options.file.owns_directory = false;
+    options.file.read_only = true;
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_UNAVAILABLE);
     CHECK(strstr(detail.text, "cut off from its disk") != NULL);
-    options.owns_directory = true;
+    options.file.owns_directory = true;
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "b"), "-");
     kv_close(kv);
@@ -139,7 +139,7 @@ TEST(another_file_in_its_place_is_left_alone)
     snprintf(path, sizeof(path), "%s/data.mdb", test_dir());
     CHECK_EQ(mkdir(other, 0700), 0);
     KvOptions options = relaxed(BEFORE);
-    options.directory = other;
+    options.file.directory = other;
     Kv *kv = open_ok(&options);
     store_ok(kv, "b", "of another store");
     kv_close(kv);
@@ -150,7 +150,7 @@ TEST(another_file_in_its_place_is_left_alone)
     options = relaxed(AFTER);
     kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "b"), "of another store");
-    CHECK(!kv_is_set_back(kv));
+    CHECK(!recovery_is_set_back(kv_file(kv)));
     kv_close(kv);
 }
 
@@ -168,7 +168,7 @@ TEST(an_empty_file_is_taken_back_to)
     KvOptions options = relaxed(AFTER);
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "b"), "-");
-    CHECK(kv_is_set_back(kv));
+    CHECK(recovery_is_set_back(kv_file(kv)));
     kv_close(kv);
 }
 
@@ -177,9 +177,9 @@ static void settle_and_part(const char *boot_id)
 {
     ErrorDetail detail = {""};
     kill_when_ready(work_until_killed);
-    CHECK_EQ(kv_settle(test_dir(), boot_id, &detail), ERROR_NONE);
+    CHECK_EQ(recovery_settle(test_dir(), boot_id, &detail), ERROR_NONE);
     CHECK_STR(detail.text, "");
-    CHECK_EQ(kv_settle(test_dir(), "a third", &detail), ERROR_NONE);
+    CHECK_EQ(recovery_settle(test_dir(), "a third", &detail), ERROR_NONE);
 }
 
 TEST(a_settled_store_has_all_that_a_killed_process_wrote)
@@ -188,7 +188,7 @@ TEST(a_settled_store_has_all_that_a_killed_process_wrote)
     KvOptions options = relaxed("a third");
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "b"), "not flushed");
-    CHECK(!kv_is_set_back(kv));
+    CHECK(!recovery_is_set_back(kv_file(kv)));
     kv_close(kv);
 }
 
@@ -197,7 +197,7 @@ TEST(a_settled_store_is_as_it_was_flushed_before_the_power_went)
     settle_and_part(AFTER);
     KvOptions options = relaxed("a third");
     Kv *kv = open_ok(&options);
-    CHECK(kv_is_set_back(kv)); // its watchers are still to be told
+    CHECK(recovery_is_set_back(kv_file(kv))); // its watchers are still to be told
     kv_close(kv);
     CHECK_EQ(unlink(flushed_path()), 0);
     kv = open_ok(&options);
@@ -209,11 +209,11 @@ TEST(a_settled_store_is_as_it_was_flushed_before_the_power_went)
 TEST(a_store_that_was_never_relaxed_or_is_not_there_settles)
 {
     ErrorDetail detail = {""};
-    CHECK_EQ(kv_settle(test_dir(), AFTER, &detail), ERROR_NONE);
+    CHECK_EQ(recovery_settle(test_dir(), AFTER, &detail), ERROR_NONE);
     KvOptions options = relaxed(BEFORE);
-    options.flush_ms = 0;
+    options.file.flush_ms = 0;
     kv_close(open_ok(&options));
-    CHECK_EQ(kv_settle(test_dir(), AFTER, &detail), ERROR_NONE);
+    CHECK_EQ(recovery_settle(test_dir(), AFTER, &detail), ERROR_NONE);
     CHECK(access(flushed_path(), F_OK) != 0);
 }
 
@@ -235,7 +235,7 @@ TEST(a_file_without_what_was_flushed_is_corrupt)
     CHECK_EQ(open_error(&options, &detail), ERROR_CORRUPT);
     CHECK(strstr(detail.text, "lacks what was flushed") != NULL);
     CHECK(strstr(detail.text, "restore-backup") != NULL);
-    CHECK_EQ(kv_settle(test_dir(), AFTER, &detail), ERROR_CORRUPT);
+    CHECK_EQ(recovery_settle(test_dir(), AFTER, &detail), ERROR_CORRUPT);
 }
 
 TEST(a_torn_place_of_flushed_mdb_leaves_the_other)
@@ -250,8 +250,8 @@ TEST(a_torn_place_of_flushed_mdb_leaves_the_other)
         CHECK_EQ(pwrite(file, &byte, 1, place * 4096 + 100), 1);
         if (place == 1) break;
         KvOptions options = relaxed(BEFORE);
-        options.flush_ms = 0;
-        options.read_only = true;
+        options.file.flush_ms = 0;
+        options.file.read_only = true;
         kv_close(open_ok(&options));
     }
     close(file);
@@ -270,7 +270,7 @@ TEST(a_new_file_that_never_held_a_commit_is_made_anew)
     CHECK_EQ(ftruncate(file, 2 * sysconf(_SC_PAGESIZE)), 0);
     close(file);
     KvOptions options = relaxed(BEFORE);
-    options.flush_ms = 0;
+    options.file.flush_ms = 0;
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "1");
     kv_close(kv);
@@ -280,27 +280,27 @@ TEST(stats_say_what_is_not_flushed)
 {
     KvOptions options = relaxed(BEFORE);
     Kv *kv = open_ok(&options);
-    CHECK_EQ(kv_flush(kv), ERROR_NONE);
-    KvFlushStats stats;
-    kv_flush_stats(kv, &stats);
+    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
+    FlushStats stats;
+    flush_stats(kv_file(kv), &stats);
     CHECK(stats.is_relaxed);
     CHECK_EQ(stats.commits, 0);
     store_ok(kv, "a", "1");
     store_ok(kv, "a", "2");
-    kv_flush_stats(kv, &stats);
+    flush_stats(kv_file(kv), &stats);
     CHECK_EQ(stats.commits, 2);
     CHECK(stats.bytes >= 2 * 4096);
-    CHECK_EQ(kv_flush(kv), ERROR_NONE);
-    kv_flush_stats(kv, &stats);
+    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
+    flush_stats(kv_file(kv), &stats);
     CHECK_EQ(stats.commits, 0);
     kv_close(kv);
-    options.flush_ms = 0;
+    options.file.flush_ms = 0;
     kv = open_ok(&options);
     store_ok(kv, "a", "3");
-    kv_flush_stats(kv, &stats);
+    flush_stats(kv_file(kv), &stats);
     CHECK(!stats.is_relaxed);
     CHECK_EQ(stats.commits, 0);
-    CHECK_EQ(kv_flush(kv), ERROR_NONE);
+    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
     kv_close(kv);
 }
 
@@ -309,7 +309,7 @@ TEST(stats_say_what_is_not_flushed)
 TEST(a_relaxed_store_does_not_grow_without_end)
 {
     KvOptions options = relaxed(BEFORE);
-    options.map_bytes = (size_t)1 << 30;
+    options.file.map_bytes = (size_t)1 << 30;
     Kv *kv = open_ok(&options);
     static char text[4000];
     memset(text, 'x', sizeof(text) - 1);

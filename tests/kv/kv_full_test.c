@@ -66,7 +66,7 @@ static void delete_batch(Kv *kv, int batch)
 TEST(full_map_refuses_the_batch_and_takes_it_after_deletes)
 {
     KvOptions options = fixture_options();
-    options.map_bytes = 1 << 20;
+    options.file.map_bytes = 1 << 20;
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "1");
     int batch = fill_up(kv);
@@ -84,7 +84,7 @@ TEST(full_map_refuses_the_batch_and_takes_it_after_deletes)
 TEST(failure_is_remembered_until_the_transaction_ends)
 {
     KvOptions options = fixture_options();
-    options.map_bytes = 256 << 10;
+    options.file.map_bytes = 256 << 10;
     Kv *kv = open_ok(&options);
     static const uint8_t LARGE[512 << 10];
     KvTxn *txn = begin_ok(kv, /* is_write= */ true);
@@ -112,8 +112,8 @@ TEST(full_disk_loses_nothing_and_recovers)
         SKIP("cannot mount a tmpfs");
 
     KvOptions options = fixture_options();
-    options.directory = directory;
-    options.no_sync = false;
+    options.file.directory = directory;
+    options.file.no_sync = false;
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "1");
     int batch = fill_up(kv);

@@ -89,7 +89,7 @@ TEST(second_open_in_the_process_is_refused)
     // Under another name, too, and when only the lock file is the same.
     char alias[600];
     snprintf(alias, sizeof alias, "%s/../%s", test_dir(), strrchr(test_dir(), '/') + 1);
-    options.directory = alias;
+    options.file.directory = alias;
     CHECK_EQ(open_error(&options, &detail), ERROR_UNAVAILABLE);
     CHECK_EQ(unlink(file_path("data.mdb")), 0);
     CHECK_EQ(open_error(&options, &detail), ERROR_UNAVAILABLE);
@@ -99,7 +99,7 @@ TEST(second_open_in_the_process_is_refused)
 TEST(missing_directory_is_an_io_error_with_a_text)
 {
     KvOptions options = fixture_options();
-    options.directory = "/nonexistent/store";
+    options.file.directory = "/nonexistent/store";
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_IO);
     CHECK(strstr(detail.text, "/nonexistent/store: No such file or directory") != NULL);
@@ -109,7 +109,7 @@ TEST(missing_directory_is_an_io_error_with_a_text)
 TEST(read_only_open_of_nothing_creates_nothing)
 {
     KvOptions options = fixture_options();
-    options.read_only = true;
+    options.file.read_only = true;
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_IO);
     CHECK_EQ(access(file_path("data.mdb"), F_OK), -1);
@@ -122,7 +122,7 @@ TEST(read_only_store_reads)
     store_ok(f.kv, "a", "1");
     fixture_close(&f);
     KvOptions options = fixture_options();
-    options.read_only = true;
+    options.file.read_only = true;
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "a"), "1");
     kv_close(kv);
@@ -135,7 +135,7 @@ TEST(read_only_store_without_a_table_is_not_ours)
     KvOptions options = fixture_options();
     static const char *const NAMES[] = {"letters", "a table of the future"};
     options.table_names = NAMES;
-    options.read_only = true;
+    options.file.read_only = true;
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_CORRUPT);
     CHECK(strstr(detail.text, "a table of the future") != NULL);
@@ -144,7 +144,8 @@ TEST(read_only_store_without_a_table_is_not_ours)
 static int open_as_nobody(void *context)
 {
     const KvOptions *options = context;
-    if (chown(options->directory, 65534, 65534) || chmod(options->directory, 0500)) return 10;
+    if (chown(options->file.directory, 65534, 65534) || chmod(options->file.directory, 0500))
+        return 10;
     if (setgid(65534) || setuid(65534)) return 11;
     ErrorDetail detail = {""};
     Kv *kv;
@@ -208,7 +209,7 @@ static int read_frozen_in_use(void *context)
     (void)context;
     if (!freeze_directory()) return CANNOT_FREEZE;
     KvOptions options = fixture_options();
-    options.read_only = true;
+    options.file.read_only = true;
     ErrorDetail detail = {""};
     Kv *kv;
     if (kv_open(&options, &detail, &kv) != ERROR_IO) return 1;
@@ -229,11 +230,11 @@ static int read_frozen(void *context)
     (void)context;
     if (!freeze_directory()) return CANNOT_FREEZE;
     KvOptions options = fixture_options();
-    options.read_only = true;
+    options.file.read_only = true;
     Kv *kv = open_ok(&options);
     bool is_read = strcmp(stored_at(kv, "a"), "1") == 0;
     kv_close(kv);
-    options.is_beside = true; // whoever writes may come
+    options.file.is_beside = true; // whoever writes may come
     ErrorDetail detail = {""};
     return is_read && open_error(&options, &detail) == ERROR_IO ? 0 : 1;
 }
@@ -258,7 +259,7 @@ static int use_inherited(void *context)
     if (kv_begin(kv, /* is_write= */ false, &txn) != ERROR_UNAVAILABLE) return 1;
     if (kv_begin(kv, /* is_write= */ true, &txn) != ERROR_UNAVAILABLE) return 2;
     if (kv_stats(kv, &stats) != ERROR_UNAVAILABLE) return 3;
-    if (kv_clear_dead_readers(kv) != 0) return 4;
+    if (reader_slots_clear_dead(kv_file(kv)) != 0) return 4;
     kv_close(kv);
     return 0;
 }
@@ -338,8 +339,8 @@ TEST(reader_that_was_killed_is_cleared)
     KvStats stats;
     CHECK_EQ(kv_stats(f.kv, &stats), ERROR_NONE);
     CHECK_EQ(stats.readers, 1);
-    CHECK_EQ(kv_clear_dead_readers(f.kv), 1);
-    CHECK_EQ(kv_clear_dead_readers(f.kv), 0);
+    CHECK_EQ(reader_slots_clear_dead(kv_file(f.kv)), 1);
+    CHECK_EQ(reader_slots_clear_dead(kv_file(f.kv)), 0);
     CHECK_EQ(kv_stats(f.kv, &stats), ERROR_NONE);
     CHECK_EQ(stats.readers, 0);
 }
@@ -368,7 +369,7 @@ TEST(readers_past_the_limit_are_refused)
 {
     enum { COUNT = 8 };
     KvOptions options = fixture_options();
-    options.readers_max = COUNT;
+    options.file.readers_max = COUNT;
     Kv *kv = open_ok(&options);
     KvStats stats;
     CHECK_EQ(kv_stats(kv, &stats), ERROR_NONE);
@@ -391,7 +392,7 @@ TEST(dead_reader_makes_room_when_all_slots_are_taken)
 {
     enum { COUNT = 4 };
     KvOptions options = fixture_options();
-    options.readers_max = COUNT;
+    options.file.readers_max = COUNT;
     Kv *kv = open_ok(&options);
     kill_when_ready(read_until_killed);
     KvTxn *readers[COUNT];
@@ -405,7 +406,7 @@ TEST(dead_reader_makes_room_when_all_slots_are_taken)
 TEST(map_is_sized_from_the_disk)
 {
     KvOptions options = fixture_options();
-    options.map_bytes = 0;
+    options.file.map_bytes = 0;
     Kv *kv = open_ok(&options);
     KvStats stats;
     CHECK_EQ(kv_stats(kv, &stats), ERROR_NONE);
@@ -432,7 +433,7 @@ TEST(map_shrinks_where_address_space_is_scarce)
 {
     if (IS_SANITIZED) SKIP("a sanitizer needs the address space itself");
     KvOptions options = fixture_options();
-    options.map_bytes = 0;
+    options.file.map_bytes = 0;
     CHECK_EQ(in_child(open_in_little_space, &options), 0);
 }
 
@@ -458,7 +459,7 @@ TEST(network_file_systems_are_not_local)
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         const char *name = NULL;
-        CHECK_EQ(kv_file_system_is_local(ROWS[i].f_type, &name), ROWS[i].name == NULL);
+        CHECK_EQ(file_system_is_local(ROWS[i].f_type, &name), ROWS[i].name == NULL);
         CHECK_STR(name, ROWS[i].name);
     }
 }

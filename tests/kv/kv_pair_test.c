@@ -27,7 +27,7 @@ static Path path_in(const char *directory, const char *name)
 static KvOptions owner_options(void)
 {
     KvOptions options = fixture_options();
-    options.owns_directory = true;
+    options.file.owns_directory = true;
     return options;
 }
 
@@ -40,7 +40,7 @@ static pid_t reader_start(void)
     CHECK(child >= 0);
     if (child == 0) {
         KvOptions options = fixture_options();
-        options.read_only = true;
+        options.file.read_only = true;
         Kv *kv = open_ok(&options);
         if (!kv || write(ready[1], "", 1) != 1) _exit(1);
         for (;;)
@@ -72,7 +72,7 @@ static void move_in_another(void)
     Path directory = path_in(test_dir(), "other");
     CHECK_EQ(mkdir(directory.text, 0700), 0);
     KvOptions options = owner_options();
-    options.directory = directory.text;
+    options.file.directory = directory.text;
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "of the other");
     kv_close(kv);
@@ -132,7 +132,7 @@ typedef struct Reader {
 static void read_twice(int hear, int tell)
 {
     KvOptions options = fixture_options();
-    options.read_only = true;
+    options.file.read_only = true;
     Kv *kv = open_ok(&options);
     KvTxn *txn = begin_ok(kv, /* is_write= */ false);
     const char *text = text_at(txn, "a"); // copied from the page
@@ -230,12 +230,12 @@ TEST(a_file_that_was_moved_away_keeps_its_reader)
 static void write_until_killed(void)
 {
     KvOptions options = owner_options();
-    options.no_sync = false;
-    options.flush_ms = FLUSH_MS_MAX;
-    options.boot_id = "one";
+    options.file.no_sync = false;
+    options.file.flush_ms = FLUSH_MS_MAX;
+    options.file.boot_id = "one";
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "flushed");
-    CHECK_EQ(kv_flush(kv), ERROR_NONE);
+    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
     store_ok(kv, "a", "not flushed");
     child_is_ready();
 }
@@ -245,8 +245,8 @@ TEST(a_store_is_not_set_back_under_who_reads_it)
     kill_when_ready(write_until_killed);
     Reader reader = reader_in_a_read('n');
     KvOptions options = owner_options();
-    options.no_sync = false;
-    options.boot_id = "another, as after a flush that failed";
+    options.file.no_sync = false;
+    options.file.boot_id = "another, as after a flush that failed";
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_UNAVAILABLE);
     reader_finish(&reader, 'n');

@@ -453,7 +453,7 @@ TEST(trim_gives_memory_back_and_what_is_borrowed_stays)
     bool found;
     CHECK_EQ(kv_get(reader, LETTERS, slice_of("k7"), &found, &borrowed), ERROR_NONE);
     long before_kib = file_kib();
-    kv_trim(f.kv);
+    trim_map(kv_file(f.kv));
     CHECK(file_kib() < before_kib - GIVEN_BACK_KIB);
     CHECK(borrowed.size == VALUE_BYTES && memcmp(borrowed.bytes, value, VALUE_BYTES) == 0);
     CHECK_EQ(count_rows(reader), ROWS);

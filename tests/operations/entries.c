@@ -110,12 +110,14 @@ static bool table_holds(KvTxn *txn, KvTable table, Slice text)
 
 bool store_holds(Fixture *f, const char *text)
 {
-    CLEANUP(kv_abortp) KvTxn *txn = NULL;
-    CHECK_EQ(kv_begin(store_kv(engine_store(f->engine)), /* is_write= */ false, &txn), ERROR_NONE);
-    for (KvTable table = 0; table < TABLE_COUNT; table++) {
-        if (table_holds(txn, table, slice_of(text))) return true;
-    }
-    return false;
+    Txn txn;
+    Error error = txn_begin(engine_store(f->engine), /* is_write= */ false, NULL, NULL, &txn);
+    CHECK_EQ(error, ERROR_NONE);
+    bool holds = false;
+    for (KvTable table = 0; !holds && table < TABLE_COUNT; table++)
+        holds = table_holds(txn.kv, table, slice_of(text));
+    txn_abort(&txn);
+    return holds;
 }
 
 uint64_t newest_sequence(Fixture *f)

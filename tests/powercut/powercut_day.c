@@ -109,7 +109,7 @@ static void mark(Work *work, uint64_t bits)
 {
     KvStats stats;
     size_t count = work->day->history.write_count;
-    CHECK_EQ(kv_stats(store_kv(engine_store(work->engine)), &stats), ERROR_NONE);
+    CHECK_EQ(store_stats(engine_store(work->engine), &stats), ERROR_NONE);
     record_mark(bits | (uint64_t)count << DAY_TXN_BITS | stats.last_txn);
     if (bits & DAY_FLUSHED) work->flushed_count = count;
 }
@@ -279,17 +279,17 @@ static void write_one(Work *work)
 // process dies, or the flusher is waited for, or not.
 static void overtake(Work *work)
 {
-    Kv *kv = store_kv(engine_store(work->engine));
+    Store *store = engine_store(work->engine);
     History *history = &work->day->history;
     size_t life = work->lives;
     work->is_overtaking = true;
     record_hold_flush(1 + random_below(&work->random, 2));
     write_one(work); // wakes the flusher
-    while (work->lives == life && !record_is_holding() && !kv_has_failed(kv))
+    while (work->lives == life && !record_is_holding() && !store_is_failed(store))
         sched_yield();
     for (size_t i = random_below(&work->random, OVERTAKING_MAX); work->lives == life && i > 0;
          i--) {
-        if (kv_has_failed(kv) || history->write_count >= DAY_WRITES_MAX) break;
+        if (store_is_failed(store) || history->write_count >= DAY_WRITES_MAX) break;
         write_one(work);
     }
     unsigned end = (unsigned)random_below(&work->random, 3);
@@ -297,10 +297,10 @@ static void overtake(Work *work)
     record_release_flush();
     work->is_overtaking = false;
     if (record_is_dead()) recover(work);
-    KvFlushStats stats = {.commits = 1};
-    while (work->lives == life && end == 1 && stats.commits > 0 && !kv_has_failed(kv)) {
+    FlushStats stats = {.commits = 1};
+    while (work->lives == life && end == 1 && stats.commits > 0 && !store_is_failed(store)) {
         sched_yield();
-        kv_flush_stats(kv, &stats);
+        store_flush_stats(store, &stats);
     }
     if (stats.commits == 0 && work->lives == life) mark(work, DAY_FLUSHED);
 }

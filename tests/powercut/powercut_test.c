@@ -233,7 +233,7 @@ static bool is_named(const Recording *recording, int node, const char *name)
 }
 
 // The flushes of flushed.mdb once it is in use: the first makes the file.
-static bool is_slot_flush(const Recording *recording, size_t index)
+static bool is_note_flush(const Recording *recording, size_t index)
 {
     const Record *record = &recording->records[index];
     if (record->kind != RECORD_FLUSH_END || recording->is_directory[record->node]) return false;
@@ -248,7 +248,7 @@ TEST(a_side_file_that_is_not_flushed_is_found_out)
     Day *day = day_run_without_failures(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
     size_t left_out = 0;
     for (size_t i = 0; i < day->recording.count; i++) {
-        if (!is_slot_flush(&day->recording, i)) continue;
+        if (!is_note_flush(&day->recording, i)) continue;
         day->recording.records[i].node = RECORD_NO_NODE;
         left_out++;
     }
@@ -273,7 +273,7 @@ TEST(directories_that_are_not_flushed_are_found_out)
     day_free(day);
 }
 
-// data.mdb's flush, which comes before the slot's, is moved behind it.
+// data.mdb's flush, which comes before that of flushed.mdb, is moved behind it.
 TEST(two_flushes_in_the_wrong_order_are_found_out)
 {
     Day *day = day_run_without_failures(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
@@ -286,11 +286,11 @@ TEST(two_flushes_in_the_wrong_order_are_found_out)
     for (size_t i = 0; i < from->count; i++) {
         Record record = from->records[i];
         bool is_end = record.kind == RECORD_FLUSH_END || record.kind == RECORD_WRITTEN;
-        bool is_slot = is_slot_flush(from, i);
+        bool is_note = is_note_flush(from, i);
         if (is_end) record.begun = moved_to[record.begun];
         moved_to[i] = to.count;
         to.records[to.count++] = record;
-        if (is_slot && last_of_data > 0) {
+        if (is_note && last_of_data > 0) {
             Record *before = &to.records[last_of_data];
             to.records[to.count++] = *before;
             before->node = RECORD_NO_NODE;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kv/kv_lmdb_slot.h"
+#include "kv/durable/flush_note.h"
 #include "powercut_day.h"
 
 typedef struct Required {
@@ -16,7 +16,7 @@ typedef struct Required {
     size_t before_flush; // … when the last flush had ended
     size_t numbered;     // the mark from which on transactions' numbers are comparable
     bool has_failed;     // a flush, since then: the last state is written once more
-    bool is_slots[RECORD_NODES_MAX];
+    bool is_noted[RECORD_NODES_MAX];
 } Required;
 
 static void require(Required *required, size_t count)
@@ -41,14 +41,15 @@ static void take_mark(Required *required, size_t index)
     required->has_failed = false;
 }
 
-// The slot that is flushed is the last that was written. False: the file was being made.
-static bool slot_of(const Recording *recording, const Record *flush, Slot *out)
+// The note that is flushed is the last that was written. False: the file was being made.
+static bool note_of(const Recording *recording, const Record *flush, FlushNote *out)
 {
     size_t i = flush->begun;
     while (i > 0 && recording->records[i - 1].node != flush->node)
         i--;
     const Record *written = i > 0 ? &recording->records[i - 1] : NULL;
-    if (!written || written->kind != RECORD_WRITE || written->size != sizeof(Slot)) return false;
+    if (!written || written->kind != RECORD_WRITE || written->size != sizeof(FlushNote))
+        return false;
     memcpy(out, written->bytes, sizeof(*out));
     return true;
 }
@@ -57,12 +58,12 @@ static void take_flush(Required *required, size_t index)
 {
     const Recording *recording = &required->day->recording;
     const Record *flush = &recording->records[index];
-    Slot slot;
-    if (!required->is_slots[flush->node] || !slot_of(recording, flush, &slot)) return;
-    for (size_t i = required->numbered; i < index && slot.state == SLOT_FLUSHED; i++) {
+    FlushNote note;
+    if (!required->is_noted[flush->node] || !note_of(recording, flush, &note)) return;
+    for (size_t i = required->numbered; i < index && note.state == FLUSH_NOTE_FLUSHED; i++) {
         const Record *record = &recording->records[i];
         bool is_of_writes = record->kind == RECORD_MARK && !(record->number & DAY_OPENING);
-        if (!is_of_writes || (uint32_t)record->number > slot.txn_id) continue;
+        if (!is_of_writes || (uint32_t)record->number > note.txn_id) continue;
         require(required, writes_of(record->number));
     }
     if (!required->has_failed) require(required, required->before_flush);
@@ -82,7 +83,7 @@ void day_find_required(Day *day)
         day->required[i] = required.count;
         if (record->kind == RECORD_NAME && strcmp(named->name, "flushed.mdb") == 0 &&
             named->node != RECORD_NO_NODE)
-            required.is_slots[named->node] = true;
+            required.is_noted[named->node] = true;
         if (record->kind == RECORD_MARK) take_mark(&required, i);
         if (record->kind == RECORD_FLUSH_FAILED) required.has_failed = true;
         if (record->kind == RECORD_FLUSH_END) take_flush(&required, i);

@@ -21,7 +21,7 @@ Error handle_health(Rpc *rpc, const HealthRequest *request, HealthResponse *resp
 {
     (void)request;
     KvStats stats;
-    Error error = kv_stats(store_kv(rpc->txn->store), &stats);
+    Error error = store_stats(rpc->txn->store, &stats);
     if (error) return error;
     struct statvfs disk;
     if (statvfs(store_options(rpc->txn->store)->directory, &disk) == 0) {
@@ -98,10 +98,11 @@ static Error describe_direct_reads(Rpc *rpc, DescribeResponse *response)
 {
     const char *directory = store_options(rpc->txn->store)->directory;
     struct stat data, namespace;
-    KvFiles files;
-    kv_files(store_kv(rpc->txn->store), &files);
-    if (stat(store_path(directory, KV_FILE_DATA).text, &data) != 0 || data.st_ino != files.data ||
-        data.st_dev != files.device || stat("/proc/self/ns/pid", &namespace) != 0) {
+    DataFileIds files;
+    store_file_ids(rpc->txn->store, &files);
+    if (stat(store_path(directory, KV_FILE_DATA).text, &data) != 0 ||
+        data.st_ino != files.data_inode || data.st_dev != files.device ||
+        stat("/proc/self/ns/pid", &namespace) != 0) {
         return ERROR_NONE;
     }
     DirectReads *reads = arena_new(&rpc->arena, DirectReads);
@@ -110,8 +111,8 @@ static Error describe_direct_reads(Rpc *rpc, DescribeResponse *response)
     reads->directory = realpath_in(&rpc->arena, directory);
     if (!reads->directory) return arena_error(&rpc->arena);
     reads->device = files.device;
-    reads->data_inode = files.data;
-    reads->lock_inode = files.lock;
+    reads->data_inode = files.data_inode;
+    reads->lock_inode = files.lock_inode;
     reads->map_bytes = files.map_bytes;
     reads->pid_namespace = namespace.st_ino;
     reads->user_id = geteuid();
@@ -183,7 +184,7 @@ Error handle_stats(Rpc *rpc, const StatsRequest *request, StatsResponse *respons
     KvStats stats;
     WriterStats writer;
     StoreState state;
-    Error error = kv_stats(store_kv(rpc->txn->store), &stats);
+    Error error = store_stats(rpc->txn->store, &stats);
     if (!error) error = txn_state(rpc->txn, &state);
     if (!error) error = purge_pending_count(rpc->txn, &response->purges_pending);
     if (error) return error;
@@ -203,8 +204,8 @@ Error handle_stats(Rpc *rpc, const StatsRequest *request, StatsResponse *respons
     response->queued_bytes = writer.queued_bytes;
     response->oldest_event_sequence = state.first_event_sequence;
     response->newest_event_sequence = state.last_event_sequence;
-    KvFlushStats flush;
-    kv_flush_stats(store_kv(rpc->txn->store), &flush);
+    FlushStats flush;
+    store_flush_stats(rpc->txn->store, &flush);
     response->is_relaxed = flush.is_relaxed;
     response->unflushed_commits = flush.commits;
     response->unflushed_bytes = flush.bytes;

@@ -1,5 +1,4 @@
-// The files that kv keeps in a store's directory. Only their names: what is in them is said where
-// they are written.
+// The names of the files that server/kv keeps in a store's directory.
 
 #pragma once
 

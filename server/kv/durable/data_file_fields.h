@@ -1,0 +1,30 @@
+// The fields of a DataFile, for the files of server/kv. Nothing outside server/kv may include this,
+// because it includes lmdb.h.
+
+#pragma once
+
+#include <lmdb.h>
+#include <stdatomic.h>
+
+#include "kv/durable/file_at.h"
+#include "kv/durable/options.h"
+#include "os/process.h"
+
+struct DataFile {
+    MDB_env *lmdb;
+    Flusher *flusher;    // NULL: not relaxed
+    unsigned generation; // of the process that opened it
+    bool is_read_only;
+    bool was_relaxed; // and was not closed in good order
+    atomic_bool is_set_back;
+    atomic_bool is_outgrown; // pages are in use that the map does not reach
+    FileId data_id, lock_id;
+    DataFile *next; // in the registry, under its mutex
+};
+
+// Returns whether a parent process opened the file. This process may then only close it: the locks
+// and the reader slots belong to the parent.
+static inline bool data_file_is_of_parent(const DataFile *file)
+{
+    return __builtin_expect(file->generation != process_generation(), false);
+}

@@ -1,0 +1,442 @@
+// The flusher of a relaxed store, and the flushes of opening and closing. flush.h has the idea.
+//
+// The tricky part is which meta page belongs to the pin. LMDB writes the two in turn, so the page
+// may be gone two commits later. It is copied while a write transaction that writes nothing keeps
+// the others out, for some microseconds. LMDB's lock is never held while the disk works.
+
+#include "kv/durable/flush.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "kv/durable/data_file_fields.h"
+#include "kv/durable/file_names.h"
+#include "kv/durable/flush_note.h"
+#include "kv/durable/lmdb_error.h"
+#include "kv/durable/meta_page.h"
+#include "kv/durable/reader_slots.h"
+#include "os/clock.h"
+#include "os/directory.h"
+#include "os/thread.h"
+#include "report/log.h"
+
+// What the flusher's thread waits for. A commit wakes it for nothing else.
+enum { WAITS_FOR_NOTHING, WAITS_FOR_A_COMMIT, WAITS_FOR_MANY };
+
+struct Flusher {
+    DataFile *file;
+    pthread_t thread;
+    bool has_thread;
+    int64_t interval_ns;
+
+    pthread_mutex_t flush_mutex; // held by the thread that flushes; guards these
+    FlushNotes notes;
+    FlushNote last; // the newest note that is on the disk; .state 0: there is none
+    MDB_txn *pin;
+    int data_file;
+    size_t page_bytes;
+
+    // Written by commits and read by all.
+    _Alignas(64) atomic_uint_fast64_t committed_txn;
+    atomic_uint_fast64_t unflushed_bytes; // about, of commits after the last flush began
+    atomic_uint_fast64_t flushing_bytes;  // about, of commits that the running flush is for
+    atomic_int_fast64_t oldest_ns;        // when the first of them was; 0: none
+    atomic_int waits_for;
+    atomic_bool is_wanted; // before the next write, however little there is
+
+    _Alignas(64) atomic_uint_fast64_t flushed_txn;
+    atomic_bool has_failed;
+
+    pthread_mutex_t mutex; // guards what the thread waits for
+    pthread_cond_t wakes;
+    bool is_stopping;
+};
+
+static Error pin_newest(Flusher *flusher, MDB_txn **out_pin, FlushNote *note);
+static Error flush_once(Flusher *flusher);
+static Error mark_clean(Flusher *flusher);
+static Error flush_and_note(Flusher *flusher, FlushNote *note);
+static void flusher_free(DataFile *file);
+static void *flusher_main(void *context);
+
+static Error fail(Flusher *flusher, const char *what)
+{
+    int code = errno;
+    if (!atomic_exchange(&flusher->has_failed, true)) {
+        log_write(LOG_ERROR, "the store cannot be flushed", "step=\"%s\" error=\"%s\"", what,
+                  strerror(code));
+    }
+    return ERROR_IO;
+}
+
+// A process that died in the middle of a commit may have left it in the page cache alone. A
+// repeated request is answered from there, without a commit, so it must be on the disk as well.
+static Error flush_data(DataFile *file, const char *directory, bool is_new, ErrorDetail *detail)
+{
+    int data_file;
+    int code = mdb_env_get_fd(file->lmdb, &data_file);
+    if (code == 0 && (is_new ? fsync(data_file) : fdatasync(data_file)) != 0) code = errno;
+    if (code) return lmdb_fail(detail, code, "flush", directory, KV_FILE_DATA);
+    return is_new ? directory_flush(directory, detail) : ERROR_NONE;
+}
+
+static Flusher *flusher_new(DataFile *file, const DataFileOptions *options)
+{
+    Flusher *flusher = aligned_alloc(_Alignof(Flusher), sizeof(Flusher));
+    if (!flusher) return NULL;
+    memset(flusher, 0, sizeof(*flusher));
+    flusher->file = file;
+    flusher->interval_ns = (int64_t)options->flush_ms * 1000000;
+    flusher->notes.file = -1;
+    pthread_mutex_init(&flusher->flush_mutex, NULL);
+    pthread_mutex_init(&flusher->mutex, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&flusher->wakes, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return flusher;
+}
+
+// Leaves file->flusher to flusher_free if it fails.
+static Error flusher_make(DataFile *file, const DataFileOptions *options, ErrorDetail *detail)
+{
+    Flusher *flusher = file->flusher = flusher_new(file, options);
+    if (!flusher) return error_say(detail, ERROR_OUT_OF_MEMORY, "no memory for the flusher");
+    MDB_stat pages;
+    int code = mdb_env_get_fd(file->lmdb, &flusher->data_file);
+    if (code == 0) code = mdb_env_stat(file->lmdb, &pages);
+    if (code) return lmdb_fail(detail, code, "read", options->directory, KV_FILE_DATA);
+    flusher->page_bytes = pages.ms_psize;
+    Error error = flush_note_open(options->directory, /* create= */ true, detail, &flusher->notes);
+    if (error) return error;
+    flush_note_boot_id(options->boot_id, flusher->notes.boot_id);
+    if (options->flush_ms > 0 && !*flusher->notes.boot_id) {
+        log_write(LOG_WARNING,
+                  "the kernel does not say which boot it is: the death of the process "
+                  "will take the store back to its last flush",
+                  "directory=\"%s\"", options->directory);
+    }
+    flusher->notes.inode = file->data_id.inode;
+    bool found;
+    return flush_note_read(&flusher->notes, &found, &flusher->last, detail);
+}
+
+static Error flush_before_writes(DataFile *file, const DataFileOptions *options,
+                                 ErrorDetail *detail)
+{
+    MDB_envinfo info;
+    int code = mdb_env_info(file->lmdb, &info);
+    if (code) return lmdb_fail(detail, code, "read", options->directory, KV_FILE_DATA);
+    bool is_new = info.me_last_txnid == 0;
+    bool has_flusher = options->flush_ms > 0 || file->was_relaxed;
+    if (!is_new && has_flusher) return ERROR_NONE; // its first flush does it
+    return flush_data(file, options->directory, is_new, detail);
+}
+
+// Flushes a store that was relaxed and is not any more.
+static Error end_relaxed(DataFile *file, const char *directory, ErrorDetail *detail)
+{
+    Error error = mark_clean(file->flusher);
+    flusher_free(file);
+    return error ? error_say(detail, error, "cannot flush %s/" KV_FILE_DATA, directory)
+                 : ERROR_NONE;
+}
+
+Error flush_start(DataFile *file, const DataFileOptions *options, ErrorDetail *detail)
+{
+    if (options->no_sync || options->read_only) return ERROR_NONE;
+    Error error = flush_before_writes(file, options, detail);
+    bool is_relaxed = options->flush_ms > 0;
+    if (error || !(is_relaxed || file->was_relaxed)) return error;
+    error = flusher_make(file, options, detail);
+    if (error) return error;
+    if (!is_relaxed) return end_relaxed(file, options->directory, detail);
+    Flusher *flusher = file->flusher;
+    error = flush_once(flusher);
+    if (error) return error_say(detail, error, "cannot flush %s/" KV_FILE_DATA, options->directory);
+    atomic_store(&flusher->committed_txn, atomic_load(&flusher->flushed_txn));
+    error = thread_start(&flusher->thread, flusher_main, flusher, "flush the store", detail);
+    flusher->has_thread = !error;
+    return error;
+}
+
+// Flushes everything, the newest meta page too. data.mdb is then complete by itself, and
+// flushed.mdb says so.
+static Error mark_clean(Flusher *flusher)
+{
+    FlushNote clean = {.state = FLUSH_NOTE_CLEAN,
+                       .is_set_back = atomic_load(&flusher->file->is_set_back)};
+    if (flusher->notes.file < 0 || atomic_load(&flusher->has_failed)) return ERROR_IO;
+    return flush_and_note(flusher, &clean);
+}
+
+void flush_stop(DataFile *file)
+{
+    Flusher *flusher = file->flusher;
+    if (!flusher) return;
+    if (flusher->has_thread) {
+        pthread_mutex_lock(&flusher->mutex);
+        flusher->is_stopping = true;
+        pthread_cond_signal(&flusher->wakes);
+        pthread_mutex_unlock(&flusher->mutex);
+        pthread_join(flusher->thread, NULL);
+    }
+    (void)mark_clean(flusher); // if it fails, the next open does it
+    flusher_free(file);
+}
+
+static void flusher_free(DataFile *file)
+{
+    Flusher *flusher = file->flusher;
+    if (flusher->pin) mdb_txn_abort(flusher->pin);
+    flush_note_close(&flusher->notes);
+    pthread_mutex_destroy(&flusher->flush_mutex);
+    pthread_mutex_destroy(&flusher->mutex);
+    pthread_cond_destroy(&flusher->wakes);
+    free(flusher);
+    file->flusher = NULL;
+}
+
+// Begins to read the newest state, and copies the meta page of that state.
+static Error pin_newest(Flusher *flusher, MDB_txn **out_pin, FlushNote *note)
+{
+    MDB_env *env = flusher->file->lmdb;
+    MDB_txn *writer;
+    int code = mdb_txn_begin(env, NULL, 0, &writer); // nobody commits until this is aborted
+    if (code) {
+        errno = code;
+        return fail(flusher, "begin");
+    }
+    code = mdb_txn_begin(env, NULL, MDB_RDONLY, out_pin);
+    if (code == MDB_READERS_FULL && reader_slots_clear_dead(flusher->file) > 0) {
+        code = mdb_txn_begin(env, NULL, MDB_RDONLY, out_pin);
+    }
+    if (code == 0) {
+        note->txn_id = mdb_txn_id(*out_pin);
+        code = meta_page_take(flusher->data_file, flusher->page_bytes, note);
+        uint64_t bytes = atomic_exchange(&flusher->unflushed_bytes, 0);
+        atomic_fetch_add(&flusher->flushing_bytes, bytes);
+        atomic_store(&flusher->oldest_ns, 0);
+    }
+    mdb_txn_abort(writer);
+    if (code == MDB_READERS_FULL) return ERROR_UNAVAILABLE; // tried again at the next flush
+    if (code == 0) return ERROR_NONE;
+    errno = code;
+    return fail(flusher, "pin");
+}
+
+// Undoes what a flush that failed made of its note. If the flush of data.mdb failed, the kernel may
+// call the pages clean that it could not write, show them for as long as it likes, and flush "all"
+// the next time: what this boot shows is no proof of what is on the disk. So the last state that is
+// there goes over the failed note, and, if data.mdb is in doubt, as that of another boot: the next
+// open puts it back. The other note has the same state, and is not touched.
+static void fall_back(Flusher *flusher, bool is_data_in_doubt)
+{
+    FlushNote last = flusher->last;
+    if (last.state != FLUSH_NOTE_FLUSHED) return; // nothing was committed without a flush yet
+    if (is_data_in_doubt) snprintf(last.boot_id, sizeof(last.boot_id), "%s", BOOT_ID_NONE);
+    flusher->notes.sequence = last.sequence;
+    int code = flush_note_write(&flusher->notes, &last);
+    if (code == 0) return;
+    log_write(LOG_ERROR, "the last flush could not be noted either", "error=\"%s\"",
+              strerror(code));
+}
+
+// Flushes data.mdb, and then notes it in flushed.mdb.
+static Error flush_and_note(Flusher *flusher, FlushNote *note)
+{
+    Error error;
+    if (fdatasync(flusher->data_file) != 0) {
+        error = fail(flusher, KV_FILE_DATA);
+        fall_back(flusher, /* is_data_in_doubt= */ true);
+        return error;
+    }
+    if (flush_note_write(&flusher->notes, note) != 0) {
+        error = fail(flusher, KV_FILE_FLUSHED);
+        fall_back(flusher, /* is_data_in_doubt= */ false);
+        return error;
+    }
+    flusher->last = *note;
+    return ERROR_NONE;
+}
+
+// Flushes what was committed until now. The caller must hold `flush_mutex`.
+static Error flush_once(Flusher *flusher)
+{
+    if (atomic_load(&flusher->has_failed)) return ERROR_IO;
+    MDB_txn *pin = NULL;
+    FlushNote note = {.state = FLUSH_NOTE_FLUSHED,
+                      .is_set_back = atomic_load(&flusher->file->is_set_back)};
+    int64_t oldest_ns = atomic_load(&flusher->oldest_ns);
+    Error error = pin_newest(flusher, &pin, &note);
+    if (error) {
+        if (pin) mdb_txn_abort(pin);
+        return error;
+    }
+    // This order is what everything rests on: the pages, then the note, then the pin before.
+    error = flush_and_note(flusher, &note);
+    if (error) { // the state before stays pinned, because it is the one on the disk
+        atomic_store(&flusher->oldest_ns, oldest_ns);
+        mdb_txn_abort(pin);
+        return error;
+    }
+    atomic_store(&flusher->flushing_bytes, 0);
+    if (flusher->pin) mdb_txn_abort(flusher->pin);
+    flusher->pin = pin;
+    atomic_store(&flusher->flushed_txn, note.txn_id);
+    return ERROR_NONE;
+}
+
+static Error flush_up_to(Flusher *flusher, uint64_t txn_id)
+{
+    Error error = ERROR_NONE;
+    pthread_mutex_lock(&flusher->flush_mutex);
+    // The thread that had the mutex may have flushed it already.
+    if (atomic_load(&flusher->flushed_txn) < txn_id) error = flush_once(flusher);
+    pthread_mutex_unlock(&flusher->flush_mutex);
+    return error;
+}
+
+Error flush_commits(DataFile *file)
+{
+    if (data_file_is_of_parent(file)) return ERROR_UNAVAILABLE;
+    Flusher *flusher = file->flusher;
+    if (!flusher) return ERROR_NONE;
+    return flush_up_to(flusher, atomic_load(&flusher->committed_txn));
+}
+
+void flush_again(DataFile *file)
+{
+    pthread_mutex_lock(&file->flusher->flush_mutex);
+    (void)flush_once(file->flusher);
+    pthread_mutex_unlock(&file->flusher->flush_mutex);
+}
+
+bool flush_has_failed(const DataFile *file)
+{
+    return file->flusher && atomic_load(&file->flusher->has_failed);
+}
+
+static void wake(Flusher *flusher)
+{
+    if (atomic_exchange(&flusher->waits_for, WAITS_FOR_NOTHING) == WAITS_FOR_NOTHING) return;
+    pthread_mutex_lock(&flusher->mutex);
+    pthread_cond_signal(&flusher->wakes);
+    pthread_mutex_unlock(&flusher->mutex);
+}
+
+void flush_committed(Flusher *flusher, uint64_t txn_id, uint64_t bytes)
+{
+    if (atomic_load_explicit(&flusher->oldest_ns, memory_order_relaxed) == 0) {
+        atomic_store(&flusher->oldest_ns, clock_monotonic_ns());
+    }
+    uint64_t unflushed = atomic_fetch_add(&flusher->unflushed_bytes, bytes) + bytes;
+    uint64_t before = atomic_load(&flusher->committed_txn);
+    while (before < txn_id &&
+           !atomic_compare_exchange_weak(&flusher->committed_txn, &before, txn_id))
+        continue;
+    // The flusher sets `waits_for` first, and then checks whether it is there already.
+    int waits_for = atomic_load(&flusher->waits_for);
+    if (waits_for == WAITS_FOR_A_COMMIT ||
+        (waits_for == WAITS_FOR_MANY && unflushed >= UNFLUSHED_BYTES_BEGIN)) {
+        wake(flusher);
+    }
+}
+
+void flush_want(Flusher *flusher)
+{
+    atomic_store(&flusher->is_wanted, true);
+}
+
+static bool must_flush(Flusher *flusher)
+{
+    uint64_t bytes = atomic_load_explicit(&flusher->unflushed_bytes, memory_order_relaxed) +
+                     atomic_load_explicit(&flusher->flushing_bytes, memory_order_relaxed);
+    return bytes >= UNFLUSHED_BYTES_MAX ||
+           atomic_load_explicit(&flusher->is_wanted, memory_order_relaxed);
+}
+
+bool flush_is_behind(const DataFile *file)
+{
+    return file->flusher && must_flush(file->flusher);
+}
+
+Error flush_admit(Flusher *flusher)
+{
+    if (atomic_load_explicit(&flusher->has_failed, memory_order_relaxed)) return ERROR_IO;
+    if (__builtin_expect(!must_flush(flusher), true)) return ERROR_NONE;
+    atomic_store(&flusher->is_wanted, false);
+    return flush_up_to(flusher, atomic_load(&flusher->committed_txn));
+}
+
+void flush_stats(DataFile *file, FlushStats *out)
+{
+    *out = (FlushStats){.is_relaxed = false};
+    Flusher *flusher = file->flusher;
+    if (!flusher) return;
+    uint64_t flushed = atomic_load(&flusher->flushed_txn);
+    uint64_t committed = atomic_load(&flusher->committed_txn);
+    int64_t oldest_ns = atomic_load(&flusher->oldest_ns);
+    out->is_relaxed = true;
+    out->commits = committed > flushed ? committed - flushed : 0;
+    out->bytes = atomic_load(&flusher->unflushed_bytes) + atomic_load(&flusher->flushing_bytes);
+    if (oldest_ns > 0 && out->commits > 0)
+        out->oldest_ms = (clock_monotonic_ns() - oldest_ns) / 1000000;
+}
+
+static bool is_behind(Flusher *flusher)
+{
+    return atomic_load(&flusher->committed_txn) > atomic_load(&flusher->flushed_txn);
+}
+
+// Sleeps while there is nothing to flush, without a timer. The caller must hold `mutex`.
+static void wait_for_a_commit(Flusher *flusher)
+{
+    while (!flusher->is_stopping) {
+        atomic_store(&flusher->waits_for, WAITS_FOR_A_COMMIT);
+        if (is_behind(flusher) && !atomic_load(&flusher->has_failed)) return;
+        pthread_cond_wait(&flusher->wakes, &flusher->mutex);
+    }
+}
+
+// Waits for more commits, until the interval is over or there is enough. The caller must hold
+// `mutex`.
+static void wait_for_many(Flusher *flusher, int64_t begun_ns)
+{
+    int64_t oldest_ns = atomic_load(&flusher->oldest_ns);
+    int64_t until_ns = (oldest_ns > begun_ns ? oldest_ns : begun_ns) + flusher->interval_ns;
+    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+    int failed = 0;
+    while (!failed && !flusher->is_stopping) {
+        atomic_store(&flusher->waits_for, WAITS_FOR_MANY);
+        if (atomic_load(&flusher->unflushed_bytes) >= UNFLUSHED_BYTES_BEGIN) return;
+        failed = pthread_cond_timedwait(&flusher->wakes, &flusher->mutex, &until);
+    }
+}
+
+static void *flusher_main(void *context)
+{
+    Flusher *flusher = context;
+    int64_t begun_ns = 0;
+    pthread_mutex_lock(&flusher->mutex);
+    for (;;) {
+        wait_for_a_commit(flusher);
+        wait_for_many(flusher, begun_ns);
+        atomic_store(&flusher->waits_for, WAITS_FOR_NOTHING);
+        if (flusher->is_stopping) break;
+        pthread_mutex_unlock(&flusher->mutex);
+        begun_ns = clock_monotonic_ns();
+        (void)flush_up_to(flusher, atomic_load(&flusher->committed_txn)); // a failure is kept
+        pthread_mutex_lock(&flusher->mutex);
+    }
+    pthread_mutex_unlock(&flusher->mutex);
+    return NULL;
+}

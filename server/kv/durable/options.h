@@ -1,0 +1,32 @@
+// What a store's files are opened with. Safe to include anywhere: it does not include lmdb.h.
+//
+// server/kv/durable keeps one store's files: it opens them, makes commits durable, and puts them in
+// order after a power cut. It knows no table and no row. server/kv is built on it, so nothing here
+// includes a header of server/kv itself.
+
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// data.mdb and lock.mdb as LMDB has them open, with what makes their commits durable.
+typedef struct DataFile DataFile;
+typedef struct Flusher Flusher; // of a relaxed store: flush.c
+
+typedef struct DataFileOptions {
+    const char *directory; // must exist; the file is directory/data.mdb
+    size_t tables_max;     // that can be opened; kv_open sets it
+    size_t map_bytes;      // 0: sized from the disk, so that the disk is full before the map
+    unsigned readers_max;  // 0: READERS_MAX
+    bool no_sync;          // only for ephemeral stores: a crash of the host may corrupt the file
+    bool read_only;        // directory/data.mdb must exist
+    // Not 0: a relaxed store. Commits are flushed in the background after this time; a power cut
+    // takes the store back to its last flush. 0: each commit is on the disk when it returns.
+    unsigned flush_ms;
+    bool is_beside;      // read_only, while another process has it open or will: locks are required
+    bool owns_directory; // no other process has it open: what a power cut left may be put in order
+    unsigned long
+        file_system_type; // statfs's f_type of the directory; 0: ask the kernel. For tests
+    const char *boot_id;  // of this run of the kernel; NULL: ask the kernel. For tests
+} DataFileOptions;

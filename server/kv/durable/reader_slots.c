@@ -1,0 +1,36 @@
+// Reader slots, as LMDB lists them.
+
+#include "kv/durable/reader_slots.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "kv/durable/data_file_fields.h"
+
+unsigned reader_slots_clear_dead(DataFile *file)
+{
+    if (data_file_is_of_parent(file)) return 0;
+    int count = 0;
+    if (mdb_reader_check(file->lmdb, &count)) return 0;
+    return (unsigned)count;
+}
+
+// Takes one line of LMDB's list: pid, thread, and the transaction or "-". Headings do not parse.
+static int survey_line(const char *line, void *context)
+{
+    ReaderSlots *slots = context;
+    uint64_t txn;
+    long pid;
+    if (sscanf(line, "%ld %*x %" SCNu64, &pid, &txn) != 2) return 0;
+    if (slots->count++ == 0 || txn < slots->oldest_txn) {
+        slots->oldest_txn = txn;
+        slots->oldest_pid = pid;
+    }
+    return 0;
+}
+
+void reader_slots_survey(DataFile *file, ReaderSlots *out)
+{
+    *out = (ReaderSlots){.count = 0};
+    if (!data_file_is_of_parent(file)) (void)mdb_reader_list(file->lmdb, survey_line, out);
+}

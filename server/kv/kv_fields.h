@@ -1,0 +1,62 @@
+// The fields of Kv and KvTxn, for the files of server/kv. Nothing outside server/kv may include
+// this, because it includes lmdb.h.
+
+#pragma once
+
+#include <assert.h>
+
+#include "base/limits.h"
+#include "kv/durable/data_file_fields.h"
+#include "kv/kv.h"
+
+struct Kv {
+    DataFile *file; // owned
+    MDB_env *lmdb;  // of `file`
+    KvSeam seam;
+    unsigned table_count;
+    MDB_dbi tables[KV_TABLES_MAX];
+
+    // Every transaction writes these. They have a cache line of their own, so that readers of the
+    // fields above need not wait.
+    _Alignas(64) atomic_uint txn_count;
+    _Atomic(const void *) writer_thread; // NULL: no write transaction is open
+};
+
+struct KvTxn {
+    Kv *kv;
+    MDB_txn *lmdb;
+    size_t write_count;
+    uint64_t value_bytes;            // that were put
+    uint32_t tables_written;         // a bit for each table that was put to or deleted from
+    MDB_cursor *puts[KV_TABLES_MAX]; // from a table's second put on; end with `lmdb`
+    unsigned cursor_count;
+    bool is_write;
+    Error failure; // the first of a write transaction, which can then only be aborted
+};
+
+// Notes the failure of an operation and returns the error that `txn` must report: if it writes, its
+// first one. The failure counts as a write, so that a caller who asks whether to abort does.
+MUST_USE Error kv_txn_fail(KvTxn *txn, Error error);
+
+static inline Error kv_ask_seam(const Kv *kv, KvOperation operation, KvTable table)
+{
+    if (__builtin_expect(kv->seam.before == NULL, true)) return ERROR_NONE;
+    return kv->seam.before(kv->seam.context, operation, table);
+}
+
+static inline MDB_dbi kv_table(const KvTxn *txn, KvTable table)
+{
+    assert(table < txn->kv->table_count);
+    return txn->kv->tables[table];
+}
+
+static inline MDB_val kv_value(Slice bytes)
+{
+    return (MDB_val){.mv_size = bytes.size, .mv_data = (void *)(uintptr_t)bytes.bytes};
+}
+
+static inline MDB_val kv_key(Slice key)
+{
+    assert(key.size > 0 && key.size <= KEY_BYTES_MAX);
+    return kv_value(key);
+}

@@ -1,0 +1,65 @@
+// The statistics of a store: its file, the readers, and the rows of each table.
+
+#include <string.h>
+
+#include "kv/durable/lmdb_error.h"
+#include "kv/durable/reader_slots.h"
+#include "kv/kv_fields.h"
+
+static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes);
+
+Error kv_stats(Kv *kv, KvStats *out_stats)
+{
+    ReaderSlots readers; // before our own transaction, which would be counted
+    reader_slots_survey(kv->file, &readers);
+
+    CLEANUP(kv_abortp) KvTxn *txn = NULL;
+    Error error = kv_begin(kv, /* is_write= */ false, &txn);
+    if (error) return error;
+
+    MDB_envinfo info;
+    MDB_stat table;
+    int code = mdb_env_info(kv->lmdb, &info);
+    if (code == 0) code = mdb_env_stat(kv->lmdb, &table);
+    if (code) return lmdb_error_of(code);
+    KvStats stats = {
+        .map_bytes = info.me_mapsize,
+        .used_bytes = (info.me_last_pgno + 1) * table.ms_psize,
+        .readers = readers.count,
+        .readers_max = info.me_maxreaders,
+        .last_txn = info.me_last_txnid,
+        .oldest_reader_txn = readers.count ? readers.oldest_txn : info.me_last_txnid,
+        .oldest_reader_pid = readers.oldest_pid,
+    };
+    for (unsigned i = 0; i < kv->table_count; i++) {
+        code = mdb_stat(txn->lmdb, kv->tables[i], &table);
+        if (code) return lmdb_error_of(code);
+        stats.rows[i] = table.ms_entries;
+    }
+    error = count_free_bytes(txn, table.ms_psize, &stats.free_bytes);
+    if (error) return error;
+    *out_stats = stats;
+    return ERROR_NONE;
+}
+
+// The rows of the free list are arrays of page numbers, each with its count in front.
+static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes)
+{
+    enum { FREE_LIST = 0 }; // LMDB's handle for it, named in mdb_stat.c but not in lmdb.h
+    MDB_cursor *cursor;
+    int code = mdb_cursor_open(txn->lmdb, FREE_LIST, &cursor);
+    if (code) return lmdb_error_of(code);
+
+    uint64_t page_count = 0;
+    MDB_val key;
+    MDB_val pages;
+    while ((code = mdb_cursor_get(cursor, &key, &pages, MDB_NEXT)) == 0) {
+        size_t count = 0;
+        if (pages.mv_size >= sizeof(count)) memcpy(&count, pages.mv_data, sizeof(count));
+        page_count += count;
+    }
+    mdb_cursor_close(cursor);
+    if (code != MDB_NOTFOUND) return lmdb_error_of(code);
+    *out_bytes = page_count * page_bytes;
+    return ERROR_NONE;
+}

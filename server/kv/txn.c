@@ -1,0 +1,276 @@
+// Transactions and rows, on LMDB.
+//
+// These are the hottest calls of the daemon, so each adds only this to LMDB's: one branch for the
+// seam, asserts on its arguments, and the translation of the result.
+//
+// The tricky part is failure. LMDB poisons a transaction at its first error and then answers
+// everything with MDB_BAD_TXN, which says nothing. So a write transaction remembers its first
+// failure and returns that one again, up to and including the commit.
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "kv/durable/commit_error.h"
+#include "kv/durable/flush.h"
+#include "kv/durable/lmdb_error.h"
+#include "kv/durable/reader_slots.h"
+#include "kv/kv_fields.h"
+
+static int begin_in_lmdb(Kv *kv, bool is_write, MDB_txn **out_lmdb);
+static int begin_reader(Kv *kv, MDB_txn **out_lmdb);
+static void forget_txn(KvTxn *txn);
+
+static _Thread_local char this_thread; // its address tells threads apart
+
+static inline void note_write(KvTxn *txn, KvTable table, size_t value_bytes)
+{
+    txn->write_count++;
+    txn->tables_written |= UINT32_C(1) << table;
+    txn->value_bytes += value_bytes;
+}
+
+static void make_room(Kv *kv)
+{
+    reader_slots_clear_dead(kv->file);
+    if (kv->file->flusher) flush_want(kv->file->flusher);
+}
+
+__attribute__((cold)) Error kv_txn_fail(KvTxn *txn, Error error)
+{
+    if (!txn->is_write) return error;
+    if (txn->failure) return txn->failure;
+
+    txn->failure = error;
+    txn->write_count++;
+    // A dead reader may hold the pages that are missing; the next transaction finds them then.
+    if (error == ERROR_STORE_FULL) make_room(txn->kv);
+    return error;
+}
+
+Error kv_begin(Kv *kv, bool is_write, KvTxn **out_txn)
+{
+    assert(!(is_write && kv->file->is_read_only));
+    if (data_file_is_of_parent(kv->file)) return ERROR_UNAVAILABLE;
+    Error error = kv_ask_seam(kv, is_write ? KV_BEGIN_WRITE : KV_BEGIN_READ, 0);
+    if (!error && is_write && kv->file->flusher) error = flush_admit(kv->file->flusher);
+    if (error) return error;
+
+    KvTxn *txn = malloc(sizeof(*txn));
+    if (!txn) return ERROR_OUT_OF_MEMORY;
+    *txn = (KvTxn){.kv = kv, .is_write = is_write};
+    int code = begin_in_lmdb(kv, is_write, &txn->lmdb);
+    if (code) {
+        free(txn);
+        return lmdb_error_of(code);
+    }
+    atomic_fetch_add_explicit(&kv->txn_count, 1, memory_order_relaxed);
+    *out_txn = txn;
+    return ERROR_NONE;
+}
+
+static int begin_in_lmdb(Kv *kv, bool is_write, MDB_txn **out_lmdb)
+{
+    // LMDB's lock would wait for this very thread, forever.
+    assert(!is_write || atomic_load(&kv->writer_thread) != &this_thread);
+
+    int code = is_write ? mdb_txn_begin(kv->lmdb, NULL, 0, out_lmdb) : begin_reader(kv, out_lmdb);
+    if (code == MDB_READERS_FULL && reader_slots_clear_dead(kv->file) > 0)
+        code = begin_reader(kv, out_lmdb);
+    if (code == MDB_MAP_RESIZED) atomic_store(&kv->file->is_outgrown, true);
+    if (code == 0 && is_write) atomic_store(&kv->writer_thread, &this_thread);
+    return code;
+}
+
+// A reader of LMDB takes the number T of the last commit, and then copies the roots from the meta
+// page, one of two, that T is on. If it is held up in between for two commits, it copies the roots
+// of T + 2, or some of these and some of T's: a state that is not on the disk yet, or none at all
+// (8 readers beside 8 writers met it after minutes). The commit of T + 2 cannot have begun its page
+// before that of T + 1 has ended. So a snapshot is good if, after the copy, the newest page is
+// still T's, or if a reader that begins now still gets T. If neither holds, the new reader is
+// judged instead.
+static int begin_reader(Kv *kv, MDB_txn **out_lmdb)
+{
+    MDB_txn *reader;
+    int code = mdb_txn_begin(kv->lmdb, NULL, MDB_RDONLY, &reader);
+    while (code == 0) {
+        MDB_envinfo info;
+        MDB_txn *next = NULL;
+        atomic_thread_fence(memory_order_acquire);
+        code = mdb_env_info(kv->lmdb, &info);
+        bool is_good = code == 0 && info.me_last_txnid <= mdb_txn_id(reader);
+        if (code == 0 && !is_good) {
+            code = mdb_txn_begin(kv->lmdb, NULL, MDB_RDONLY, &next);
+            is_good = code == 0 && mdb_txn_id(next) == mdb_txn_id(reader);
+            if (is_good) mdb_txn_abort(next);
+        }
+        if (is_good) {
+            *out_lmdb = reader;
+            return 0;
+        }
+        mdb_txn_abort(reader);
+        reader = next;
+    }
+    return code;
+}
+
+// Estimates the bytes of pages that the commit writes: a path of two pages in each table, a leaf
+// for each row, what the values fill, and LMDB's own.
+static uint64_t page_bytes_of(const KvTxn *txn)
+{
+    enum { PAGE_BYTES = 4096, OWN_PAGES = 4 };
+    uint64_t tables = (uint64_t)__builtin_popcount(txn->tables_written);
+    return (OWN_PAGES + 2 * tables + txn->write_count) * PAGE_BYTES + txn->value_bytes;
+}
+
+Error kv_commit(KvTxn **inout_txn)
+{
+    KvTxn *txn = *inout_txn;
+    Kv *kv = txn->kv;
+    if (!txn->is_write || data_file_is_of_parent(kv->file)) {
+        Error error = data_file_is_of_parent(kv->file) ? ERROR_UNAVAILABLE : ERROR_NONE;
+        kv_abort(inout_txn);
+        return error;
+    }
+    Error error = txn->failure;
+    if (!error) error = kv_ask_seam(kv, KV_COMMIT, 0);
+    if (error) {
+        kv_abort(inout_txn);
+        return error;
+    }
+    MDB_txn *lmdb = txn->lmdb;
+    uint64_t id = txn->write_count > 0 ? mdb_txn_id(lmdb) : 0;
+    uint64_t bytes = page_bytes_of(txn);
+    forget_txn(txn);
+    *inout_txn = NULL;
+    int code = mdb_txn_commit(lmdb);
+    if (code) {
+        error = commit_error_of(kv->file, code);
+        if (error == ERROR_STORE_FULL) make_room(kv);
+        return error;
+    }
+    if (kv->file->flusher && id > 0) flush_committed(kv->file->flusher, id, bytes);
+
+    (void)kv_ask_seam(kv, KV_COMMITTED, 0);
+    return ERROR_NONE;
+}
+
+void kv_abort(KvTxn **inout_txn)
+{
+    KvTxn *txn = *inout_txn;
+    if (!txn) return;
+
+    // In a child of fork the slot and the lock are the parent's. Ending would take them from it.
+    MDB_txn *lmdb = data_file_is_of_parent(txn->kv->file) ? NULL : txn->lmdb;
+    forget_txn(txn);
+    *inout_txn = NULL;
+    if (lmdb) mdb_txn_abort(lmdb);
+}
+
+// Frees our part of a transaction, just before LMDB's part ends. From then on another thread may be
+// the writer.
+static void forget_txn(KvTxn *txn)
+{
+    assert(txn->cursor_count == 0);
+    Kv *kv = txn->kv;
+    if (txn->is_write && !data_file_is_of_parent(kv->file)) {
+        assert(atomic_load(&kv->writer_thread) == &this_thread);
+        atomic_store(&kv->writer_thread, NULL);
+    }
+    atomic_fetch_sub_explicit(&kv->txn_count, 1, memory_order_relaxed);
+    free(txn);
+}
+
+Error kv_get(KvTxn *txn, KvTable table, Slice key, bool *out_found, Slice *out_value)
+{
+    Error error = kv_ask_seam(txn->kv, KV_GET, table);
+    if (error) return error;
+
+    MDB_val lmdb_key = kv_key(key);
+    MDB_val value;
+    int code = mdb_get(txn->lmdb, kv_table(txn, table), &lmdb_key, &value);
+    if (code == 0) *out_value = slice(value.mv_data, value.mv_size);
+    if (code == 0 || code == MDB_NOTFOUND) {
+        *out_found = code == 0;
+        return ERROR_NONE;
+    }
+    return kv_txn_fail(txn, lmdb_error_of(code));
+}
+
+// Rows that are put one after the other mostly lie so, too. A cursor that stays where it put the
+// last row finds the place of the next one in its page, instead of coming down from the root. A
+// table's first put makes no cursor, because a transaction of one call puts a row into each table.
+static int put_in_lmdb(KvTxn *txn, KvTable table, MDB_val *key, MDB_val *value, unsigned flags)
+{
+    bool is_first = !(txn->tables_written >> table & 1);
+    if (is_first) return mdb_put(txn->lmdb, kv_table(txn, table), key, value, flags);
+    MDB_cursor **cursor = &txn->puts[table];
+    int code = *cursor ? 0 : mdb_cursor_open(txn->lmdb, kv_table(txn, table), cursor);
+    return code ? code : mdb_cursor_put(*cursor, key, value, flags);
+}
+
+Error kv_put(KvTxn *txn, KvTable table, Slice key, Slice value)
+{
+    assert(txn->is_write);
+    Error error = kv_ask_seam(txn->kv, KV_PUT, table);
+    if (error) return kv_txn_fail(txn, error);
+
+    MDB_val lmdb_key = kv_key(key);
+    MDB_val lmdb_value = kv_value(value);
+    int code = put_in_lmdb(txn, table, &lmdb_key, &lmdb_value, 0);
+    if (code) return kv_txn_fail(txn, lmdb_error_of(code));
+    note_write(txn, table, value.size);
+    return ERROR_NONE;
+}
+
+Error kv_put_new(KvTxn *txn, KvTable table, Slice key, Slice value, bool *out_is_put)
+{
+    assert(txn->is_write);
+    Error error = kv_ask_seam(txn->kv, KV_PUT, table);
+    if (error) return kv_txn_fail(txn, error);
+
+    MDB_val lmdb_key = kv_key(key);
+    MDB_val lmdb_value = kv_value(value);
+    int code = put_in_lmdb(txn, table, &lmdb_key, &lmdb_value, MDB_NOOVERWRITE);
+    if (code && code != MDB_KEYEXIST) return kv_txn_fail(txn, lmdb_error_of(code));
+    if (code == 0) note_write(txn, table, value.size);
+    *out_is_put = code == 0;
+    return ERROR_NONE;
+}
+
+Error kv_put_reserve(KvTxn *txn, KvTable table, Slice key, size_t size, uint8_t **out_value)
+{
+    assert(txn->is_write);
+    Error error = kv_ask_seam(txn->kv, KV_PUT, table);
+    if (error) return kv_txn_fail(txn, error);
+
+    MDB_val lmdb_key = kv_key(key);
+    MDB_val value = {.mv_size = size};
+    int code = put_in_lmdb(txn, table, &lmdb_key, &value, MDB_RESERVE);
+    if (code) return kv_txn_fail(txn, lmdb_error_of(code));
+    note_write(txn, table, size);
+    *out_value = value.mv_data;
+    return ERROR_NONE;
+}
+
+Error kv_delete(KvTxn *txn, KvTable table, Slice key, bool *out_found)
+{
+    assert(txn->is_write);
+    Error error = kv_ask_seam(txn->kv, KV_DELETE, table);
+    if (error) return kv_txn_fail(txn, error);
+
+    // The pages that the cursor is on may be merged with others.
+    if (txn->puts[table]) mdb_cursor_close(txn->puts[table]);
+    txn->puts[table] = NULL;
+
+    MDB_val lmdb_key = kv_key(key);
+    int code = mdb_del(txn->lmdb, kv_table(txn, table), &lmdb_key, NULL);
+    if (code && code != MDB_NOTFOUND) return kv_txn_fail(txn, lmdb_error_of(code));
+    if (code == 0) note_write(txn, table, 0);
+    *out_found = code == 0;
+    return ERROR_NONE;
+}
+
+size_t kv_write_count(const KvTxn *txn)
+{
+    return txn->write_count;
+}

@@ -1,0 +1,4 @@
+#include <lmdb.h>
+
+#include "kv/durable/options.h"
+#include "kv/kv.h"
