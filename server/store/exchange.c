@@ -1,5 +1,6 @@
-// Exchanges. A replay walks the history beside the messages that were sent, in the transaction that
-// appends the rest: two clients that send the same at once cannot both append it.
+// Exchanges. A replay compares the history with the messages that were sent, in the same
+// transaction that appends the rest. So of two clients that send the same messages at once, only
+// one appends them.
 
 #include "store/exchange.h"
 
@@ -12,9 +13,9 @@
 typedef struct Replay {
     const Exchange *exchange;
     const char *system_prompt;
-    size_t at;         // the sent message that the next entry of the history must be
+    size_t at;         // index of the message that the next entry must equal
     bool is_begun;     // the history has an entry
-    bool is_exhausted; // every message that was sent is in the history
+    bool is_exhausted; // all messages that were sent are in the history
 } Replay;
 
 static Error diverged(Txn *txn, const Replay *replay, Ulid stored)
@@ -27,7 +28,8 @@ static Error diverged(Txn *txn, const Replay *replay, Ulid stored)
                      replay->at, text);
 }
 
-// Compares one entry of the history with what was sent in its place.
+// Compares an entry of the history with the message at its place. A session's system prompt is not
+// an entry, so the first message may be skipped if it is that prompt.
 static Error replay_entry(Txn *txn, Replay *replay, const MessageRow *row)
 {
     const MessageDraft *drafts = replay->exchange->drafts;
@@ -67,7 +69,7 @@ static Error replay_segment(Txn *txn, MessageScan *scan, const Segment *segment,
     return ERROR_NONE;
 }
 
-// How many of the messages the history has already, the prompt counted.
+// Counts the messages that the history already has, including the system prompt.
 static Error replay_skip(Txn *txn, const Exchange *exchange, size_t *out_skipped)
 {
     Session *settings;
@@ -88,7 +90,7 @@ static Error replay_skip(Txn *txn, const Exchange *exchange, size_t *out_skipped
     return error;
 }
 
-// The messages from `first` on; the head is stored once, after all of them.
+// Appends the messages from number `first` on. Stores the head record once, after the last one.
 static Error append_messages(Txn *txn, const Exchange *exchange, Session *head, size_t first,
                              AppendExchangeResponse *out)
 {
@@ -124,15 +126,15 @@ static Error put_call(Txn *txn, const Exchange *exchange, Ulid id, AppendExchang
     CallRecordPut put = {exchange->session, exchange->call, exchange->propagate_usage};
     Error error = call_record_put(txn, &put, id, receipt);
     out->call = receipt;
-    out->totals = receipt->totals; // said once
+    out->totals = receipt->totals; // listed in the reply itself, not again in the call's receipt
     out->n_totals = receipt->n_totals;
     receipt->totals = NULL;
     receipt->n_totals = 0;
     return error;
 }
 
-// A replay that has no message to add may bring a call all the same: an answer that came out as the
-// one before was paid for again.
+// Records the call of a replay that has no message to add. An answer that repeats an earlier one
+// was still paid for.
 static Error put_call_alone(Txn *txn, const Exchange *exchange, AppendExchangeResponse *out)
 {
     bool is_known;
@@ -154,7 +156,7 @@ static Error propagate_messages(Txn *txn, const Exchange *exchange, size_t first
     return totals_propagate_call(txn, exchange->session, &sum, &out->totals, &out->n_totals);
 }
 
-// The head must be what the caller calls it, by its id or by its external one.
+// Checks that the head is the entry that the caller names by its ID or by its external ID.
 static Error expect_head(Txn *txn, const Exchange *exchange, const Session *head)
 {
     Ulid expected = exchange->expected_head;

@@ -1,4 +1,4 @@
-// Exchanges: several messages and the call that produced them, appended together.
+// Exchanges: appends several messages together with the call that produced them.
 
 #pragma once
 
@@ -6,17 +6,17 @@
 
 typedef struct Exchange {
     Ulid session;
-    bool has_parent, has_expected_head; // of the first message, as in MessageAppend
+    bool has_parent, has_expected_head; // for the first message, as in MessageAppend
     Ulid parent, expected_head;
-    const External *expected_external; // in the place of expected_head; NULL: it is that
+    const External *expected_external; // instead of expected_head; NULL: expected_head
     bool propagate_usage;
     bool is_replay; // the messages are the whole history
     const MessageDraft *drafts;
     size_t count;
-    const NewCall *call; // checked; NULL: none
+    const NewCall *call; // the caller has checked it; NULL: none
 } Exchange;
 
-// Appends what is new and fills the reply, in the transaction's arena. A failure may come after
-// puts: the caller's transaction is then to be aborted.
-// Errors of message_append and call_external_check; ERROR_HISTORY_DIVERGED.
+// Appends the messages that are new, and the call, and fills the reply, which is in the
+// transaction's arena. An error may come after the first put, so the caller must then abort the
+// transaction. Errors: as message_append and call_external_check; ERROR_HISTORY_DIVERGED.
 MUST_USE Error exchange_append(Txn *txn, const Exchange *exchange, AppendExchangeResponse *out);

@@ -1,8 +1,8 @@
-// Pages of a history.
+// Histories: pages of them.
 //
-// Ids rise strictly through a history, across all its segments, so a page is bounded by two ids and
-// the next page starts from the last entry that was looked at. A page reads each segment it touches
-// with one seek, and copies each entry from LMDB's page into the reply, undecoded.
+// IDs rise strictly through a history, across all its segments. So two IDs bound a page, and the
+// next page starts from the last entry that this one looked at. A page needs one seek for each
+// segment. It copies entries from LMDB's pages into the reply without decoding them.
 
 #include "store/history.h"
 
@@ -29,7 +29,7 @@ static bool row_is_wanted(const HistoryQuery *query, const MessageRow *row)
     return query->kinds >> row->header.kind & 1u;
 }
 
-// The part of a segment that the query's bounds leave.
+// Cuts a segment to the bounds of the query. Returns false if nothing is left of it.
 static bool segment_bound(const HistoryQuery *query, const Segment *segment, Segment *out)
 {
     if (query->is_own_only && !ulid_equal(segment->session, query->session)) return false;
@@ -40,7 +40,8 @@ static bool segment_bound(const HistoryQuery *query, const Segment *segment, Seg
     return ulid_compare(out->after, out->through) < 0;
 }
 
-// A page has one entry at least, unless what stands before it leaves no room in any reply.
+// Returns whether an entry of `size` bytes does not fit into the page. The first entry of a page
+// always fits, unless the reply already holds so much that no reply could hold both.
 static bool is_too_much(const PageState *page, size_t size, size_t page_bytes)
 {
     if (page->bytes == 0) return false;

@@ -1,4 +1,4 @@
-// Histories: pages of what a session sees, its ancestors' entries included.
+// Histories: returns pages of all that a session sees, including the entries of its ancestors.
 
 #pragma once
 
@@ -7,31 +7,32 @@
 
 typedef struct MessageSink MessageSink;
 
-// Takes the entries of a page instead of a reply's buffer. The pieces, one behind the other, are
-// the encoded message; they borrow from the transaction. False: enough.
+// Receives the entries of a page, in place of a reply's buffer. The pieces, one after the other,
+// are the encoded message. They borrow from the transaction. Returns false to end the page.
 struct MessageSink {
     bool (*take)(void *context, Arena *arena, const Slice *pieces, size_t count);
     void *context;
 };
 
 typedef struct HistoryQuery {
-    const SegmentList *segments; // of the whole history; newest first
-    uint32_t kinds;              // bit 1 << kind for each kind wanted
+    const SegmentList *segments; // of the whole history, newest first
+    uint32_t kinds;              // bit 1 << kind for each kind to return
     bool is_newest_first;
     bool skips_open;
-    Ulid after;       // entries strictly after it …
-    Ulid before;      // … and strictly before it: the bounds, and where a page goes on
-    bool is_own_only; // entries of `session` alone
+    Ulid after;       // returns entries strictly after this ID …
+    Ulid before;      // … and strictly before this one; a page continues by moving one
+    bool is_own_only; // only entries of `session`
     Ulid session;
-    uint32_t limit;          // records; UINT32_MAX: none
-    size_t page_bytes;       // of the whole reply; one record at least
+    uint32_t limit;          // UINT32_MAX: no limit
+    size_t page_bytes;       // limit for the whole reply; a page has at least one record
     const MessageSink *sink; // NULL: entries are appended to the reply
 } HistoryQuery;
 
 // Appends the entries that are not deleted to `out`, each as the content of the bytes field
-// `field`. If there are more, `out_last` is the last entry looked at: where the next page goes on.
+// `field`. If `*out_has_more` is set, the next page continues at `*out_last`, the last entry looked
+// at.
 MUST_USE Error history_append_page(Txn *txn, const HistoryQuery *query, uint32_t field, Buffer *out,
                                    bool *out_has_more, Ulid *out_last);
 
-// Kinds by default: CONVERSATION and INJECTED.
+// Returns the kinds that a history has by default: CONVERSATION and INJECTED.
 uint32_t history_kinds_default(void);

@@ -1,4 +1,4 @@
-// Markers.
+// Markers: validates cut-offs and maintains and searches the index.
 
 #include "store/marker.h"
 

@@ -1,4 +1,4 @@
-// Messages: reading and extending stored ones.
+// Messages: reads and extends stored messages.
 
 #include "store/message.h"
 
@@ -73,7 +73,7 @@ Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid
     }
     Ulid message = key_id_at(value, 0);
 
-    // The record decides whether the hash was a match.
+    // Compare the record: the hash may have collided.
     MessageHeader header;
     Slice first;
     error = message_first(txn, session, message, &header, &first);
@@ -175,7 +175,7 @@ Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHeader *header
     size_t last = (old_size - 1) / VALUE_BYTES_MAX;
     header->bytes += (uint32_t)fields.size;
 
-    // The last chunk with the new fields: one chunk or two.
+    // The last chunk and the new fields fill one chunk or more.
     Key key = key_with_chunk(&record_key, (uint16_t)last);
     Slice chunk;
     Error error = chunk_get(txn, &key, &chunk);

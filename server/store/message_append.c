@@ -1,8 +1,10 @@
-// Appending one entry. First everything is checked, then everything is put: the rows are, in order,
-// the external id (whose put is its check, and changes nothing when it is taken), the origin (only
-// on a branch of its own), the entry's chunks, its owner, its other indexes, the ancestors' heads
-// (only with propagate_usage), the event; then, once for all that is appended
-// together, by_active (unless the session is the last already) and the session's head.
+// Appending one entry: first checks everything, then writes everything.
+//
+// Rows are written in this order: the external ID; the origin, if the entry starts a branch; the
+// entry's chunks; its owner; its other index rows; the head records of the ancestors, with
+// propagate_usage; the event. The put of the external ID is also its check, and it changes nothing
+// if the ID is taken. Rows that are written once for several entries come last: by_active, unless
+// the session is already last there, and the head record of the session.
 
 #include "store/message_append.h"
 
@@ -18,11 +20,11 @@
 #include "store/totals.h"
 #include "wire/wire.h"
 
-// What the checks found out.
+// The result of the checks: where the entry goes.
 typedef struct Place {
     Session *head;
-    Ulid parent;       // zero: the beginning
-    Ulid parent_owner; // zero as well
+    Ulid parent;       // zero: at the beginning
+    Ulid parent_owner; // zero if the parent is
     bool is_branch;    // the parent is not the head
     Ulid cut_off;      // of a marker
 } Place;
@@ -57,7 +59,7 @@ static Error place_parent(Txn *txn, const MessageAppend *append, Place *place)
     if (place->is_branch) {
         return origin_resolve(txn, append->session, place->parent, &place->parent_owner);
     }
-    place->parent_owner = append->session; // good enough unless a marker asks
+    place->parent_owner = append->session; // may be wrong, but only branches use it
     return ERROR_NONE;
 }
 
@@ -80,11 +82,12 @@ static Error place_check(Txn *txn, const MessageAppend *append, Place *place)
     const NewMessage *message = append->draft->message;
     Error error = place_parent(txn, append, place);
     if (error || message->kind != MESSAGE_KIND_COMPACTION) return error;
-    error = check_external(txn, append); // it is told before what the marker lacks
+    error = check_external(txn, append); // this error comes before those of the marker
     return error ? error : marker_cut_off(txn, message->marker, place->parent, &place->cut_off);
 }
 
-// One descent of a table whose rows lie anywhere, where a look before a put would be two.
+// Puts the external ID. The rows of this table lie anywhere, so a lookup before the put would cost
+// a second descent of its tree. One put does both.
 static Error put_external(Txn *txn, const MessageAppend *append, Ulid id)
 {
     const External *external = append->draft->message->external;
@@ -104,7 +107,7 @@ static size_t put_id_field(uint8_t *out, uint32_t number, const char *id)
     return wire_put_bytes_field(out, number, slice(id, ULID_TEXT_BYTES));
 }
 
-// Writes head and server fields right before the draft's bytes and stores the whole.
+// Writes the header and the server's fields in front of the draft's bytes, and stores all of them.
 static Error put_entry(Txn *txn, const MessageAppend *append, const Receipt *receipt, Ulid id)
 {
     const MessageDraft *draft = append->draft;
@@ -149,7 +152,8 @@ static Error put_indexes(Txn *txn, const MessageAppend *append, const Place *pla
     return marker_index_put(txn, append->session, message->kind, id, place->cut_off);
 }
 
-// Issues the ids of parts that came without, into the packed bytes, and lists all in the receipt.
+// Issues IDs for the parts that have none, writes them into the packed bytes, and lists the IDs of
+// all parts in the receipt.
 static Error issue_part_ids(Txn *txn, const MessageDraft *draft, Receipt *receipt)
 {
     size_t count = draft->message->n_parts;
@@ -173,7 +177,8 @@ static Error head_advance(Txn *txn, const MessageAppend *append, Session *head, 
                           int64_t created_at)
 {
     const MessageDraft *draft = append->draft;
-    // The first entry's time takes the place of the session's own: an import of old entries is old.
+    // The time of the first entry replaces that of the session, so that imported old entries count
+    // as old.
     bool is_first = head->next_sequence == 0;
     if (is_first || created_at > head->last_active_at) head->last_active_at = created_at;
     head->next_sequence++;
@@ -201,7 +206,7 @@ static Error receipt_fill(Txn *txn, const MessageAppend *append, const Place *pl
     return issue_part_ids(txn, append->draft, receipt);
 }
 
-// The origin of an entry that does not follow the head; the last previews then start anew.
+// Writes the origin of an entry that does not follow the head, and computes the last previews anew.
 static Error put_branch(Txn *txn, const MessageAppend *append, const Place *place, Ulid origin)
 {
     SessionOrigin target = {true, place->parent_owner, place->parent};
@@ -216,7 +221,7 @@ static Error put_all(Txn *txn, const MessageAppend *append, Place *place, Receip
     const MessageDraft *draft = append->draft;
     Session *head = place->head;
     int64_t created_at = draft->created_at ? draft->created_at : txn->now_ms;
-    Ulid origin = place->is_branch ? txn_issue_id(txn) : ULID_ZERO; // before the entry's own
+    Ulid origin = place->is_branch ? txn_issue_id(txn) : ULID_ZERO; // before the entry's ID
     Ulid id = txn_issue_id(txn);
     Error error = put_external(txn, append, id);
     if (!error && place->is_branch) error = put_branch(txn, append, place, origin);

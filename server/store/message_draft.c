@@ -1,5 +1,5 @@
-// Drafts. A part without an id is packed with 26 zeros in its place, which the write transaction
-// overwrites: an id's text always has that length.
+// Drafts. A part without an ID is packed with 26 zeros in its place, the length of every ID's text.
+// The write transaction overwrites them.
 
 #include "store/message_draft.h"
 
@@ -34,7 +34,7 @@ static void find_call_id(MessageDraft *draft)
     }
 }
 
-// Notes where each part's id stands in the packed bytes.
+// Records the position of each part's ID in the packed bytes.
 static void find_part_ids(MessageDraft *draft)
 {
     Slice rest = {draft->bytes, draft->size};
@@ -72,7 +72,7 @@ Error message_draft_make(Arena *arena, NewMessage *message, ErrorDetail *detail,
         return error_say(detail, ERROR_TOO_LONG, "message: %zu bytes packed, the limit is %d",
                          packed.size, MESSAGE_BYTES_MAX - MESSAGE_PREFIX_BYTES_MAX);
     }
-    // The arena's memory is ours to write; Slice only says that readers do not.
+    // The arena's memory is writable. Slice is const for its readers only.
     out->bytes = (uint8_t *)(uintptr_t)packed.bytes;
     out->size = packed.size;
     find_part_ids(out);

@@ -1,4 +1,5 @@
-// Likeness, field by field: what is compared is what a model is told.
+// Likeness: compares two messages field by field. The fields compared are those that a model is
+// given.
 
 #include "store/message_like.h"
 

@@ -1,4 +1,4 @@
-// Likeness: whether a message that a client sends again is one that is stored.
+// Likeness: decides whether a message that a client sends again equals a stored one.
 
 #pragma once
 
@@ -6,9 +6,10 @@
 
 #include "names.h"
 
-// Whether two messages say the same, as AppendExchange's manual has it: what a server issues or a
-// client may no longer know (ids, times, usage, status, …) is not compared.
+// Returns whether two messages are equal in the sense of AppendExchange (store.proto). Fields that
+// a server issues or that a client may no longer know (IDs, times, usage, status and others) are
+// not compared.
 bool message_is_like(const NewMessage *sent, const Message *stored);
 
-// Whether a message of role SYSTEM has text parts alone, which put together are `prompt`.
+// Returns whether a message has the role SYSTEM and only text parts, which joined are `prompt`.
 bool message_is_prompt(const NewMessage *sent, const char *prompt);

@@ -1,4 +1,4 @@
-// The index of parts.
+// Part index: writes and deletes its rows.
 
 #include "store/message_part.h"
 

@@ -1,5 +1,6 @@
-// Deleting marks an entry and adds deleted_at behind its bytes; purging writes anew what may stay.
-// Neither reads the content of a large message, unless it is a marker or was sealed.
+// Message removal. Deleting marks an entry and appends the field deleted_at to its bytes. Purging
+// writes the message anew with only the fields that may stay. Neither reads the content of a large
+// message, unless it is a marker or was sealed.
 
 #include "store/message_remove.h"
 
@@ -16,7 +17,7 @@ typedef struct Removal {
     Ulid session;
     Session *session_head;
     MessageHeader header;
-    Slice first; // copied: it outlives the first put
+    Slice first; // copied, because puts would invalidate it
 } Removal;
 
 static Error removal_begin(Txn *txn, Ulid message, Removal *removal, Receipt *receipt)
@@ -55,7 +56,8 @@ static Error removal_end(Txn *txn, const Removal *removal, const char *event_typ
     return session_put_head(txn, removal->session, head);
 }
 
-// The bytes that hold every field before BRIEF_END: the first chunk's, or all of a sealed message.
+// Returns the bytes that contain every field before MESSAGE_BRIEF_END: those of the first chunk, or
+// all bytes of a sealed message.
 static Error brief_bytes(Txn *txn, const Removal *removal, Slice *out)
 {
     *out = removal->first;
@@ -70,7 +72,7 @@ static Error subtract_usage(Txn *txn, const Removal *removal)
     Error error = brief_bytes(txn, removal, &rest);
     if (error) return error;
     WireField field;
-    Slice last = {NULL, 0}; // what sealed it says all of it anew
+    Slice last = {NULL, 0}; // the last one counts: a seal adds one
     while (wire_next(&rest, &field)) {
         if (field.number > FIELD_MESSAGE_USAGE && !removal->header.has_end) break;
         if (field.number == FIELD_MESSAGE_USAGE) last = field.bytes;
@@ -125,8 +127,8 @@ static Error append_bare_marker(Txn *txn, Slice bytes, uint8_t *out, size_t *siz
     return ERROR_NONE;
 }
 
-// Appends what stays of the fields behind the first chunk's: the time of a deletion, which was
-// added at the end, and a marker without its words.
+// Appends what stays of the fields that are not in the first chunk: the time of a deletion, which
+// was added at the end, and a marker without its texts.
 static Error append_from_behind(Txn *txn, const Removal *removal, uint8_t *out, size_t *size)
 {
     MessageHeader header;

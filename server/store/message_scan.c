@@ -1,5 +1,6 @@
-// Scans of a log. An entry of one chunk costs one cursor step; one of several chunks is passed by a
-// seek, so that a scan that skips a large entry never touches its bytes.
+// Log scans. The step to the next entry is one cursor movement if the current entry has one chunk.
+// If it has several, the step is a seek, so that a scan that skips a large entry never touches its
+// bytes.
 
 #include "store/message_scan.h"
 
@@ -55,7 +56,7 @@ static Error step_back(MessageScan *scan, bool *out_found, KvRow *out)
     }
     if (error || !*out_found || out->key.size != KEY_MESSAGE_BYTES) return error;
 
-    // It may be the last chunk of a longer entry: go to the first.
+    // This may be the last chunk of a longer entry: go to its first.
     if (key_u16_at(out->key, 2 * ULID_BYTES) == 0) return ERROR_NONE;
     uint8_t first_key[KEY_MESSAGE_BYTES];
     memcpy(first_key, out->key.bytes, 2 * ULID_BYTES);

@@ -1,4 +1,4 @@
-// Scans of a session's log: entry by entry, in either order, without decoding.
+// Log scans: reads a session's log entry by entry, in either direction, without decoding.
 
 #pragma once
 
@@ -9,8 +9,8 @@ typedef struct MessageRow {
     Ulid session;
     Ulid id;
     MessageHeader header;
-    Slice first;        // the message's bytes in the first chunk; borrowed until the scan moves
-    size_t reply_bytes; // of the message as it reads: with what message_call_patch adds
+    Slice first;        // the bytes in the first chunk; borrowed until the scan moves
+    size_t reply_bytes; // size in a reply, with the bytes of message_call_patch
 } MessageRow;
 
 typedef struct MessageScan {
@@ -19,22 +19,25 @@ typedef struct MessageScan {
     Segment segment;
     bool is_newest_first;
     bool is_started;
-    MessageRow row;                              // where the scan stands
-    uint8_t patch[MESSAGE_CALL_PATCH_BYTES_MAX]; // of that row
+    MessageRow row;                              // the current entry
+    uint8_t patch[MESSAGE_CALL_PATCH_BYTES_MAX]; // message_call_patch of the row
 } MessageScan;
 
+// Opens a scan. The caller must close it. Borrows `txn` until then.
 MUST_USE Error message_scan_open(MessageScan *scan, Txn *txn);
-void message_scan_close(MessageScan *scan); // allowed on a zeroed scan
+void message_scan_close(MessageScan *scan); // `scan` may be zeroed
 
-// Starts over on a segment.
+// Starts the scan again, on a segment.
 void message_scan_start(MessageScan *scan, const Segment *segment, bool is_newest_first);
 
-// The next entry of the segment, deleted ones too. `*out_row` is borrowed until the next call.
+// Moves to the next entry of the segment, which may be a deleted one. `*out_row` borrows from the
+// scan until the next call.
 MUST_USE Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **out_row);
 
-// The row's record in pieces, as it is stored: they borrow from the transaction and from the scan,
-// until it moves on; the array is in the transaction's arena.
+// Returns the bytes of the current entry, as readers see it, in pieces. The pieces borrow from the
+// transaction, and the last may borrow from the scan until it moves. The array is in the
+// transaction's arena.
 MUST_USE Error message_scan_pieces(MessageScan *scan, const Slice **out_pieces, size_t *out_count);
 
-// Appends the entry the scan stands on to `out` as the content of the bytes field `field`.
+// Appends the current entry to `out` as the content of the bytes field `field`.
 MUST_USE Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out);

@@ -1,16 +1,19 @@
-// Origins: the walk along them, and the search of a tree.
+// Origins: walks along them and searches the tree of a session.
 //
-//     history(S, c):  R = the newest origin of S not newer than c
-//                     none: own entries up to c
-//                     else: history(P, M) followed by own entries in (R, c]
+// The history of a session S, as it was when c was the newest ID, is defined by its newest origin:
 //
-// The walk yields these runs newest first. Ids only fall along it (M < R), so ids rise strictly
-// through a history read oldest first, which is what lets a cursor be one id.
+//     history(S, c):  let R be the newest origin of S that is not newer than c
+//                     no such origin:  the entries of S up to c
+//                     otherwise:       history(P, M), then the entries of S in (R, c]
 //
-// The tree of S is larger than its history: it has the branches that were left as well. Seen from a
-// session T that is entered with cut-off c, T's own entries up to c are in it, and so is whatever
-// T's origins up to c lead to. A session may be entered several times; only a larger cut-off can
-// show more.
+// A walk returns these segments, newest first. IDs only get smaller along a walk (M < R). So in a
+// history that is read oldest first, IDs rise strictly across all segments. That is why one ID is
+// enough to continue a page.
+//
+// The tree of S is larger than its history: it also contains the branches that were left. The
+// search enters sessions, each with a cut-off c. The entries of a session up to c are in the tree,
+// and so is all that its origins up to c lead to. The search may enter a session several times.
+// Only a larger cut-off can find more.
 
 #include "store/origin.h"
 
@@ -46,7 +49,8 @@ static Error origin_decode(Txn *txn, const KvRow *row, Ulid *out_at, SessionOrig
     return ERROR_NONE;
 }
 
-// The newest origin of `session` not newer than `through`; out->is_set false if there is none.
+// Finds the newest origin of `session` that is not newer than `through`. `out->is_set` is false if
+// there is none.
 static Error origin_before(Txn *txn, KvCursor *cursor, Ulid session, Ulid through, Ulid *out_at,
                            SessionOrigin *out)
 {
@@ -120,17 +124,17 @@ bool segments_contain(const SegmentList *list, Ulid owner, Ulid message)
     return false;
 }
 
-// The sessions that the search of a tree has entered, each with the largest cut-off: a hash table
-// in the arena, and a stack of those to look at.
+// The sessions that the search of a tree has entered, each with its largest cut-off: a hash table
+// in the arena, and a stack of the sessions that are still to be searched.
 typedef struct Visit {
-    Ulid session; // zero: a free slot
+    Ulid session; // zero: the slot is free
     Ulid through;
 } Visit;
 
 typedef struct Visits {
     Arena *arena;
     Visit *slots;
-    size_t capacity, count; // capacity is a power of two
+    size_t capacity, count; // capacity: a power of two
     Visit *stack;
     size_t stack_capacity, stack_count;
 } Visits;
@@ -172,7 +176,7 @@ static Error stack_push(Visits *visits, Visit visit)
     return ERROR_NONE;
 }
 
-// Enters a session, unless it was entered with this cut-off or a larger one.
+// Enters a session, unless it was already entered with this cut-off or a larger one.
 static Error visits_enter(Visits *visits, Ulid session, Ulid through)
 {
     if (2 * visits->count >= visits->capacity) {
@@ -189,7 +193,7 @@ static Error visits_enter(Visits *visits, Ulid session, Ulid through)
     return stack_push(visits, *slot);
 }
 
-// Looks for `message` of `owner` in what can be seen from one visited session, and enters what its
+// Searches one entered session: looks for `message` of `owner`, and enters the sessions that its
 // origins lead to.
 static Error visit_expand(Txn *txn, KvCursor *cursor, Visits *visits, const Visit *visit,
                           Ulid owner, Ulid message, bool *out_found)

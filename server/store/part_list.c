@@ -1,5 +1,5 @@
-// Listing parts. Each kind's rows are in order by themselves; a page merges them. Within a message
-// the answer's parts follow each other, so the walk through its bytes goes on from one to the next.
+// Part listing. The rows of each kind are sorted, and a page merges them. Within a message, parts
+// are asked for in order, so the walk through its bytes continues from one to the next.
 
 #include "store/part_list.h"
 
@@ -12,7 +12,7 @@ enum {
     KIND_COUNT = 4,
 };
 
-// The kinds as they are stored.
+// The kinds in the request and the kinds in the index.
 static const struct {
     PartKind wanted;
     uint8_t stored;
@@ -23,7 +23,7 @@ static const struct {
     {PART_KIND_EXTENSION, PART__KIND_EXTENSION},
 };
 
-// The rows of one kind; `row` is the next one, if `has_row`.
+// A cursor over the rows of one kind. `row` is the next row, if `has_row` is set.
 typedef struct KindCursor {
     KvCursor *cursor;
     KvRow row;
@@ -36,12 +36,12 @@ typedef struct PartList {
     const PartQuery *query;
     KindCursor kinds[KIND_COUNT];
     size_t kind_count;
-    MessageScan scan;  // stands on `message`
-    Buffer buffer;     // its bytes, where they are of several chunks; used again for each
-    Ulid message;      // whose parts are being walked through; zero: none
-    Slice rest;        // behind the last part walked past
-    size_t next_index; // of the part at the front of `rest`
-    size_t bytes_read; // of messages
+    MessageScan scan;  // its current entry is `message`
+    Buffer buffer;     // bytes of a message of several chunks; reused for each
+    Ulid message;      // whose parts are being read; zero: none
+    Slice rest;        // bytes after the last part read
+    size_t next_index; // of the next part in `rest`
+    size_t bytes_read; // sum over all messages read
 } PartList;
 
 static Error kind_settle(PartList *list, KindCursor *kind, bool found)
@@ -90,13 +90,14 @@ static void list_end(PartList *list)
     buffer_free(&list->buffer);
 }
 
-// Message and index, as they stand at the end of a key: they compare as bytes.
+// Returns the message and the index at the end of the row's key. Their order is that of their
+// bytes.
 static const uint8_t *row_place(const KindCursor *kind)
 {
     return kind->row.key.bytes + ULID_BYTES + 1;
 }
 
-// The kind whose next row comes first; NULL at the end.
+// Returns the kind with the first remaining row. NULL if no row remains.
 static KindCursor *list_first(PartList *list)
 {
     KindCursor *first = NULL;
@@ -108,7 +109,7 @@ static KindCursor *list_first(PartList *list)
     return first;
 }
 
-// Takes a string with its length of two bytes off the front of a row's value.
+// Takes a string, with its length of two bytes, from the front of a row's value.
 static bool take_string(Slice *value, Slice *out)
 {
     if (value->size < 2) return false;
@@ -157,7 +158,7 @@ static Error message_begin(PartList *list, Ulid message)
     return ERROR_NONE;
 }
 
-// The bytes of a part; its message's parts are asked for in order.
+// Finds the bytes of a part. The parts of a message must be asked for in order.
 static Error part_bytes(PartList *list, Ulid message, size_t index, Slice *out)
 {
     if (!ulid_equal(message, list->message)) {
@@ -183,7 +184,7 @@ static size_t found_header(Ulid message, size_t index, uint8_t out[FOUND_PART_HE
     return size + wire_put_varint_field(out + size, FIELD_FOUND_PART_INDEX, index);
 }
 
-// Appends a part if the page has room for it; the first one always fits.
+// Appends a part if it fits into the page. The first part always fits.
 static Error append_found(PartList *list, const PartPosition *place, bool is_first, uint32_t field,
                           Buffer *out, bool *out_fits)
 {

@@ -1,5 +1,5 @@
-// Previews. An ancestor's history never leads back into the session, so the walk over the history's
-// own entries ends at the first segment of another session.
+// Previews. The history of an ancestor never leads back into the session. So a walk over the
+// session's own entries in the history ends at the first segment of another session.
 
 #include "store/preview.h"
 
@@ -37,8 +37,8 @@ static bool row_is_turn_of(const MessageRow *row, Role role)
            row->header.role == role;
 }
 
-// The first text of the entry the scan stands on: borrowed from the entry's page, or from `buffer`,
-// which is used again for each entry, so that large ones do not add up.
+// Returns the first text of the scan's current entry. It borrows from the page of the entry or from
+// `buffer`, which is reused for each entry so that large ones do not add up.
 static Error row_text(MessageScan *scan, Buffer *buffer, Slice *out)
 {
     Slice bytes = scan->row.first;
@@ -79,11 +79,12 @@ Error preview_recompute_first(Txn *txn, Ulid session, Session *head)
     return error;
 }
 
-// Calls `visit` on the current history's own entries, newest first, until it says stop.
+// Calls `visit` for the session's own entries in the current history, newest first, until it sets
+// `*out_stop`.
 typedef struct OwnVisitor {
     Error (*visit)(struct OwnVisitor *visitor, MessageScan *scan, bool *out_stop);
     Session *head;
-    Buffer buffer; // for row_text
+    Buffer buffer; // used by row_text
     bool has_user, has_agent;
     Ulid found_id;
 } OwnVisitor;
