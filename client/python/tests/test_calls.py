@@ -20,6 +20,7 @@ from tine.v1.store_pb2 import (
     GetSessionResponse,
     HealthRequest,
     ListEventsRequest,
+    ListSessionsRequest,
     MessagesForSessionRequest,
     PublishEventRequest,
 )
@@ -58,6 +59,24 @@ def test_an_error_has_code_details_and_reason(store: StoreServiceStub) -> None:
         error.details(),
         "SESSION_NOT_FOUND",
     )
+
+
+def test_what_is_refused_as_it_stands(store: StoreServiceStub) -> None:
+    """An id that is malformed, and a limit that is too large: neither is looked for."""
+    session_id = create_session(store)
+    listed = store.ListSessions(ListSessionsRequest(limit=1000)).sessions
+    assert [session.id for session in listed] == [session_id]
+    calls: list[Callable[[], Any]] = [
+        lambda: store.GetSession(GetSessionRequest(session_id=session_id[:-1])),
+        lambda: store.GetSession(GetSessionRequest(session_id=session_id.lower())),
+        lambda: store.ListSessions(ListSessionsRequest(limit=1001)),
+        lambda: store.ListEvents(ListEventsRequest(limit=100_001)),
+    ]
+    for call in calls:
+        with pytest.raises(grpc.RpcError) as caught:
+            call()
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert tine.is_reason(caught.value, tine.Reason.INVALID_ARGUMENT)
 
 
 def test_reason_of_other_errors_is_empty() -> None:
@@ -348,6 +367,21 @@ def test_a_timeout_beyond_all_clocks_is_none(peer: Callable[[str], str], timeout
 def test_urls_that_are_none(url: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         tine.connect(url)
+
+
+def test_the_path_of_a_socket_has_107_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer ones are refused here: connect(2) would say only that they are too long."""
+    for path in ("/" + "x" * 106, "/" + "é" * 53):
+        assert address_of(f"ipc://{path}").path == path
+        with pytest.raises(ValueError, match=r"has 108 bytes.* at most 107: /.*x$"):
+            tine.connect(f"ipc://{path}x")
+        with pytest.raises(ValueError, match="has 108 bytes"):
+            tine.aio.connect(f"ipc://{path}x")
+        monkeypatch.setenv("TINE_SOCKET", f"{path}x")
+        with pytest.raises(ValueError, match="has 108 bytes"):
+            tine.connect()
+    with pytest.raises(ValueError, match="names no path"):
+        tine.connect("ipc://")
 
 
 def test_where_the_daemon_is(monkeypatch: pytest.MonkeyPatch, directory: Any) -> None:

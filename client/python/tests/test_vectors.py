@@ -65,6 +65,18 @@ def test_frame(vector: dict[str, Any], step: int) -> None:
     assert then == vector["then"]
 
 
+def test_memory_for_a_large_frame_is_taken_once() -> None:
+    size = 4_000_000
+    head = _sp.frame(1 << 31, b"", bytes(size - _sp.ID_BYTES), is_tcp=False)[:-size]
+    reader = FrameReader()
+    reader.room()[: len(head)] = head
+    assert reader.took(len(head)) == []
+    for left in range(size, 0, -1_000_000):
+        assert len(reader.room()) == left
+        payloads = reader.took(1_000_000)
+    assert [len(payload) for payload in payloads] == [size]
+
+
 def test_large_frames_among_small_ones() -> None:
     bodies = [b"a" * size for size in (0, 10, 65_530, 65_536, 3_000_000, 5, 70_000)]
     data = b"".join(_sp.frame(1 << 31, b"", body, is_tcp=False) for body in bodies)

@@ -20,8 +20,14 @@ const GROUP_OR_OTHERS_WRITE = 0o022;
 export function addressOf(url: string): Address {
   if (url.startsWith("ipc://")) {
     const path = url.slice("ipc://".length);
-    if (path === "" || Buffer.byteLength(path) > PATH_BYTES_MAX || path.includes("\0")) {
-      throw invalidArgument("the path of a socket has 1 to 107 bytes: ipc://PATH");
+    if (path === "") throw invalidArgument("the URL names no path of a socket: ipc://PATH");
+    if (path.includes("\0")) throw invalidArgument("the path of the socket holds a NUL");
+    const size = Buffer.byteLength(path);
+    if (size > PATH_BYTES_MAX) {
+      throw invalidArgument(
+        `the path of the socket has ${size} bytes, and that of a Unix socket may have at most ` +
+          `${PATH_BYTES_MAX}: ${path}`,
+      );
     }
     return { framing: "ipc", path };
   }

@@ -79,7 +79,8 @@ export interface TineTransport extends Transport {
 /**
  * Makes a transport for `createClient(StoreService, transport)`. The URL is `ipc://PATH` or
  * `tcp://HOST:PORT`; without one it is `$TINE_URL`, `$TINE_SOCKET`, or where tined listens by
- * itself. Nothing is connected yet. Many calls may be in flight at once, 64 of them at the server;
+ * itself. Throws INVALID_ARGUMENT when it is none of these, or the path of the socket has more than
+ * 107 bytes. Nothing is connected yet. Many calls may be in flight at once, 64 of them at the server;
  * the others wait their turn.
  */
 export function createTransport(url?: string, options: TransportOptions = {}): TineTransport {

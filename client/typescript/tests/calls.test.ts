@@ -5,7 +5,7 @@ import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Code, createClient, type Interceptor } from "@connectrpc/connect";
-import { createTransport, reason } from "@tine-store/client";
+import { createTransport, isReason, Reason, reason } from "@tine-store/client";
 import { StoreService } from "@tine-store/client/v1";
 import { Calls } from "../src/call.js";
 import { Link } from "../src/link.js";
@@ -283,6 +283,32 @@ for (const url of [
     assert.throws(() => createTransport(url), { code: Code.InvalidArgument });
   });
 }
+
+test("the path of a socket has 107 bytes, and a longer one is refused here", () => {
+  for (const path of [`/${"x".repeat(106)}`, `/${"é".repeat(53)}`]) {
+    assert.equal(createTransport(`ipc://${path}`).url, `ipc://${path}`);
+    assert.throws(() => createTransport(`ipc://${path}x`), {
+      code: Code.InvalidArgument,
+      rawMessage: new RegExp(`has 108 bytes.* at most 107: ${path}x$`),
+    });
+  }
+  assert.throws(() => createTransport("ipc://"), { rawMessage: /names no path/ });
+});
+
+test("a malformed id and a limit that is too large are refused, not looked for", async () => {
+  const { sessions } = await tine.listSessions({ limit: 1000 });
+  assert.ok(sessions.some(({ id }) => id === sessionId));
+  for (const call of [
+    tine.getSession({ sessionId: sessionId.slice(1) }),
+    tine.getSession({ sessionId: sessionId.toLowerCase() }),
+    tine.listSessions({ limit: 1001 }),
+    tine.listEvents({ limit: 100_001 }),
+  ]) {
+    const error = await failureOf(call);
+    assert.equal(error.code, Code.InvalidArgument);
+    assert.ok(isReason(error, Reason.INVALID_ARGUMENT));
+  }
+});
 
 test("without a URL it is where tined listens by itself", () => {
   const before = { ...process.env };

@@ -6,7 +6,16 @@ import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
 import { EventSchema } from "@tine-store/client/v1";
 import { replyRead, requestSize, requestWrite } from "../src/envelope.js";
-import { FrameError, FrameReader, type Framing, isHelloOf, PUB, REP } from "../src/frame.js";
+import {
+  FrameError,
+  FrameReader,
+  type Framing,
+  isHelloOf,
+  PUB,
+  prefixBytes,
+  prefixWrite,
+  REP,
+} from "../src/frame.js";
 import { messageRead } from "../src/watch.js";
 import { ROOT } from "./daemon.js";
 
@@ -94,6 +103,21 @@ for (const { name, transport, hex, payloads, then: end } of vectors.frames) {
     }
   });
 }
+
+test("memory for a frame is taken once, as its length says", () => {
+  const size = 4_000_000;
+  const bytes = Buffer.alloc(prefixBytes("ipc") + size, 7);
+  prefixWrite(bytes, "ipc", size);
+  const reader = new FrameReader("ipc");
+  const payloads: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += 65_536) {
+    reader.take(bytes.subarray(at, at + 65_536), (payload) => payloads.push(payload));
+  }
+  assert.deepEqual(
+    payloads.map(({ buffer }) => buffer.byteLength),
+    [size],
+  );
+});
 
 for (const vector of vectors.requests) {
   test(`request ${vector.name}`, () => {

@@ -55,6 +55,6 @@ def connect(
     start  starts a tined when none listens (Linux only).
 
     Connects with the first call, and again after the connection broke. Raises ValueError when
-    the URL is none of these.
+    the URL is none of these, or the path of the socket has more than 107 bytes.
     """
     return Channel(settings_of(url, token, retry, start=start))

@@ -71,8 +71,14 @@ def address_of(url: Optional[str]) -> Address:
     url, is_in_tmp = (url, False) if url else _default_url()
     if url.startswith(_IPC):
         path = url[len(_IPC) :]
-        if not 1 <= len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX:
-            raise ValueError("the path of a socket has 1 to 107 bytes: ipc://PATH")
+        if not path:
+            raise ValueError("the URL names no path of a socket: ipc://PATH")
+        size = len(os.fsencode(path))
+        if size > SOCKET_PATH_BYTES_MAX:
+            raise ValueError(
+                f"the path of the socket has {size} bytes, and that of a Unix socket may have at "
+                f"most {SOCKET_PATH_BYTES_MAX}: {path}"
+            )
         return Address(url=url, path=path, is_in_tmp=is_in_tmp)
     if url.startswith("tcp://"):
         parts = urlsplit(url)
