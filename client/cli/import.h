@@ -25,6 +25,7 @@ typedef struct Import {
     char file_last[ID_BYTES]; // and in the file
     bool is_own;              // the store's own: nothing is done
     bool is_new;              // made now
+    bool has_name;            // an entry has set the title
 } Import;
 
 // Each returns an ExitCode; a failure is said with its line.
@@ -44,7 +45,7 @@ MUST_USE int import_original(Import *import, const Original *original);
 MUST_USE int import_memory(Import *import, const Memory *memory);
 MUST_USE int import_todos(Import *import, const Todos *todos);
 
-// Gives the session the state that it has in the file: head, totals, archived, deleted.
+// Gives the session the state that it has in the file: head, title, totals, archived, deleted.
 MUST_USE int import_session_end(Import *import);
 
 // Says what is wrong with the line.

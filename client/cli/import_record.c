@@ -122,6 +122,7 @@ int import_entry(Import *import, Message *message)
         code = find_entry(import, external, &is_known, &is_deleted);
     }
     if (!code && !is_known) code = append(import, message, external);
+    if (message->kind == MESSAGE_KIND_NAME) import->has_name = true;
     if (!code && message->deleted_at && !is_deleted) code = delete_entry(import);
     if (code) return code;
     if (id_map_put(&import->ids, message->id, import->last)) {

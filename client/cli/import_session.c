@@ -147,7 +147,7 @@ int import_session(Import *import, Session *session)
 {
     External made, *external = import_external(session->external, &made, session->id);
     bool is_found = false;
-    import->is_own = import->is_new = false;
+    import->is_own = import->is_new = import->has_name = false;
     import->last[0] = import->file_last[0] = '\0';
     int code = find_own(import, session->id, &import->is_own);
     if (!code && !import->is_own) code = find_external(import, external, &is_found);
@@ -194,6 +194,23 @@ static int end_head(Import *import)
     request.message_id = head;
     TineCallOptions options = step_options(import, "head", operation_id);
     int status = tine_rewind_session(import->cli->tine, &options, &request, &reply);
+    return status ? import_fail_call(import) : EXIT_OK;
+}
+
+// The title may have been changed after the last entry that set it.
+static int end_title(Import *import)
+{
+    static SessionField mask[] = {TINE__V1__SESSION_FIELD__SESSION_FIELD_TITLE};
+    char operation_id[OPERATION_BYTES_MAX];
+    UpdateSessionRequest request = UPDATE_SESSION_REQUEST__INIT;
+    CLEANUP(message_freep) UpdateSessionResponse *reply = NULL;
+    if (!import->has_name) return EXIT_OK;
+    request.session_id = import->id;
+    request.mask = mask;
+    request.n_mask = 1;
+    request.title = import->session->title;
+    TineCallOptions options = step_options(import, "title", operation_id);
+    int status = tine_update_session(import->cli->tine, &options, &request, &reply);
     return status ? import_fail_call(import) : EXIT_OK;
 }
 
@@ -254,6 +271,7 @@ int import_session_end(Import *import)
     if (!import->session) return EXIT_OK;
     if (!import->is_own && (import->is_new || may_repeat(import))) {
         code = end_head(import);
+        if (!code) code = end_title(import);
         if (!code) code = end_totals(import);
         if (!code) code = end_archived(import);
         if (!code) code = end_deleted(import);

@@ -2,9 +2,9 @@
 //
 // Rows are written in this order: the external ID; the origin, if the entry starts a branch; the
 // entry's chunks; its owner; its other index rows; the head records of the ancestors, with
-// propagate_usage; the event. The put of the external ID is also its check, and it changes nothing
-// if the ID is taken. Rows that are written once for several entries come last: by_active, unless
-// the session is already last there, and the head record of the session.
+// propagate_usage; the title, for a NAME; the event. The put of the external ID is also its check,
+// and it changes nothing if the ID is taken. Rows that are written once for several entries come
+// last: by_active, unless the session is already last there, and the head record of the session.
 
 #include "store/message_append.h"
 
@@ -232,6 +232,9 @@ static Error put_all(Txn *txn, const MessageAppend *append, Place *place, Receip
     if (!error) error = put_entry(txn, append, receipt, id);
     if (!error) error = put_indexes(txn, append, place, id, receipt);
     if (!error) error = head_advance(txn, append, head, id, created_at);
+    if (!error && draft->message->kind == MESSAGE_KIND_NAME) {
+        error = session_take_name(txn, append->session, head, draft->message->text);
+    }
     if (!error && append->propagate_usage && draft->has_usage) {
         error = totals_propagate(txn, append->session, head, &draft->usage, &receipt->totals,
                                  &receipt->n_totals);

@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "store/record.h"
+#include "text/utf8.h"
 #include "wire/wire.h"
 
 static Error not_found(Txn *txn, Ulid id)
@@ -99,6 +100,18 @@ Error session_put_settings(Txn *txn, Ulid id, const Session *settings)
 Error session_put_head(Txn *txn, Ulid id, const Session *head)
 {
     return session_put_row(txn, id, SESSION_ROW_HEAD, head);
+}
+
+Error session_take_name(Txn *txn, Ulid id, Session *head, const char *name)
+{
+    Slice title = utf8_trim(utf8_cut(utf8_trim(slice_of(name)), TITLE_BYTES_MAX));
+    Session *settings;
+    Error error = session_settings(txn, id, &settings);
+    if (error || slice_equal(title, slice_of(settings->title))) return error;
+    settings->title = arena_string(txn->arena, title);
+    if (!settings->title) return arena_error(txn->arena);
+    head->updated_at = txn->now_ms;
+    return session_put_settings(txn, id, settings);
 }
 
 SessionStatus session_status_now(SessionStatus status, int64_t status_until, int64_t now_ms)

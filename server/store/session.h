@@ -39,6 +39,10 @@ MUST_USE Error session_head_for_write(Txn *txn, Ulid id, Session **out);
 MUST_USE Error session_put_settings(Txn *txn, Ulid id, const Session *settings);
 MUST_USE Error session_put_head(Txn *txn, Ulid id, const Session *head);
 
+// Makes the text of an appended NAME the session's title: without white space around it, cut to
+// TITLE_BYTES_MAX. If that changes the title, moves updated_at in `head`, which the caller stores.
+MUST_USE Error session_take_name(Txn *txn, Ulid id, Session *head, const char *name);
+
 // Appends the session to `out` as the content of the bytes field `field`. If `is_brief` is set,
 // omits system_prompt and data. A status whose time has passed is written as IDLE.
 // ERROR_SESSION_NOT_FOUND.

@@ -216,3 +216,19 @@ TEST(markdown_is_what_a_person_would_read)
     shell_shows(shell, "*image image/png, 3 B*");
     CHECK(!strstr(shell->output, "another branch"));
 }
+
+// A NAME is the title when it is appended; here the title was changed after it.
+TEST(export_keeps_a_title_that_was_changed_after_the_last_name)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "export TINE_URL=embedded:from; tine new --slug s --project /p --title before"
+                    "; tine append s --message '{\"kind\": \"NAME\", \"text\": \"named\"}'"
+                    "; tine rename s --title 'renamed'; tine export s >one.jsonl");
+    shell_ok(shell, "tine --url embedded:to import one.jsonl");
+    shell_ok(shell, "tine --url embedded:to show s");
+    shell_shows(shell, "renamed");
+    shell_ok(shell, "tine --url embedded:to rename s --title own");
+    shell_ok(shell, "tine --url embedded:to import one.jsonl");
+    shell_ok(shell, "tine --url embedded:to show s");
+    shell_shows(shell, "own");
+}

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "compare.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
@@ -29,7 +30,7 @@ static void fold(const char *text, char *out)
 
 static bool contains(const char *text, const char *folded_query)
 {
-    char folded[600];
+    char folded[TITLE_BYTES_MAX + 1]; // the longest of what is looked at
     fold(text, folded);
     return strstr(folded, folded_query) != NULL;
 }

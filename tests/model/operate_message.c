@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "base/limits.h"
 #include "operate.h"
+#include "text/utf8.h"
 
 MessageKind operate_random_kind(Run *run)
 {
@@ -65,6 +67,18 @@ const char *operate_cut_refusal(const Cut *cut, const Entry *head)
     return "INVALID_ARGUMENT";
 }
 
+// The latest name is the title.
+static void take_name(Run *run, Session *record, const char *name)
+{
+    Slice title = utf8_trim(utf8_cut(utf8_trim(slice_of(name)), TITLE_BYTES_MAX));
+    if (slice_equal(title, slice_of(record->title))) return;
+    char *text = run_alloc(run, title.size + 1);
+    memcpy(text, title.bytes, title.size);
+    text[title.size] = '\0';
+    record_set(&record->title, text);
+    record->updated_at = run->now_ms;
+}
+
 Entry *operate_entry_appended(Run *run, ModelSession *session, const NewMessage *sent,
                               const Receipt *receipt, Entry *parent)
 {
@@ -86,6 +100,7 @@ Entry *operate_entry_appended(Run *run, ModelSession *session, const NewMessage 
     Entry *entry = model_entry_add(session, receipt->id, parent);
     entry->created_at = created_at;
     content_note(entry, sent);
+    if (sent->kind == MESSAGE_KIND_NAME) take_name(run, session->record, sent->text);
     if (sent->external) {
         entry->external_source = strcmp(sent->external->source, "pi") ? "hecate" : "pi";
         entry->external_number = (unsigned)strtoul(sent->external->id + 2, NULL, 10);

@@ -246,6 +246,42 @@ TEST(append_takes_each_kind_with_what_it_requires)
     CHECK_EQ(get_ok(f, session)->message_count, 1);
 }
 
+TEST(append_of_a_name_makes_it_the_title)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    entry_ok(f, session, &(NewMessage){.kind = MESSAGE_KIND_NAME, .text = "one"});
+    CHECK_STR(get_ok(f, session)->title, "one");
+    f->now_ms += 5;
+    const char *second =
+        entry_ok(f, session, &(NewMessage){.kind = MESSAGE_KIND_NAME, .text = " two\n"})->id;
+    CHECK_STR(get_ok(f, session)->title, "two");
+    CHECK_EQ(get_ok(f, session)->updated_at, f->now_ms);
+    CHECK_STR(message_ok(f, second)->text, " two\n");
+
+    // On a branch of its own it is the session's title all the same.
+    AppendMessageRequest request = {.session_id = CHARS(session),
+                                    .message =
+                                        &(NewMessage){.kind = MESSAGE_KIND_NAME, .text = "three"},
+                                    .parent_case = APPEND_MESSAGE_REQUEST__PARENT_PARENT_ID,
+                                    .parent_id = CHARS("")};
+    CALL_OK(f, append_message, AppendMessage, request);
+    CHECK_STR(get_ok(f, session)->title, "three");
+    entry_ok(f, session, &(NewMessage){.kind = MESSAGE_KIND_NAME});
+    CHECK_STR(get_ok(f, session)->title, "");
+}
+
+TEST(append_of_a_name_cuts_a_long_title)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    static char text[TITLE_BYTES_MAX + 2];
+    memset(text, 'n', TITLE_BYTES_MAX - 1);
+    memcpy(text + TITLE_BYTES_MAX - 1, "\xC3\xA9", 3); // two bytes, of which one would fit
+    entry_ok(f, session, &(NewMessage){.kind = MESSAGE_KIND_NAME, .text = text});
+    CHECK_EQ(strlen(get_ok(f, session)->title), TITLE_BYTES_MAX - 1);
+}
+
 TEST(append_wants_other_role_with_role_other_and_only_there)
 {
     const char *session;

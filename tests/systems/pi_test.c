@@ -196,7 +196,10 @@ static void names(Fixture *f, const char *session)
                                    .newest_first = true,
                                    .limit = 1};
     CHECK_STR(CALL_OK(f, list_messages, ListMessages, request)->messages[0]->text, "two");
+    CHECK_STR(get_ok(f, session)->title, "two");
     CHECK_EQ(context_of(f, session)->n_messages, 0);
+    entry_ok(f, session, &(NewMessage){.kind = MESSAGE_KIND_NAME});
+    CHECK_STR(get_ok(f, session)->title, "");
 }
 
 TEST(pi_name_is_the_last_one)

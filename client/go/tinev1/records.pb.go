@@ -147,7 +147,7 @@ const (
 	MessageKind_MESSAGE_KIND_COMPACTION     MessageKind = 4 // carries a Marker; shapes the context
 	MessageKind_MESSAGE_KIND_SETTING        MessageKind = 5 // subtype names it, text or model is its value
 	MessageKind_MESSAGE_KIND_LABEL          MessageKind = 6 // text labels target_id; an empty text clears the label
-	MessageKind_MESSAGE_KIND_NAME           MessageKind = 7 // text names the session
+	MessageKind_MESSAGE_KIND_NAME           MessageKind = 7 // text becomes the session's title; an empty one clears it
 	MessageKind_MESSAGE_KIND_CUSTOM         MessageKind = 8 // subtype says what
 )
 

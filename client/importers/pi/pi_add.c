@@ -170,13 +170,6 @@ static int resolve(PiRun *run, uint32_t entry, NewMessage *message, const PiRefe
     return code;
 }
 
-static int note_settings(PiRun *run, uint32_t entry, const NewMessage *message)
-{
-    PiSaid said = {entry, /* is_new= */ true, message->kind, message->text, message->model};
-    Error error = pi_settings_note(&run->settings, &said);
-    return error ? pi_run_fail(run, error, NULL) : STATUS_OK;
-}
-
 static bool fits(const PiRun *run, uint32_t entry)
 {
     const Batch *batch = run->batch;
@@ -201,14 +194,16 @@ static int add(PiRun *run, uint32_t entry)
         if (!code) code = settle_all(run);
         return code ? code : add(run, entry);
     }
-    if (!code) code = note_settings(run, entry, message);
+    if (code) return code;
+    error = pi_model_note(&run->model, entry, message->model, /* is_new= */ true);
+    if (error) return pi_run_fail(run, error, NULL);
     Batch *batch = run->batch;
     run->time_ms = message->created_at;
     run->file.entries[entry].is_queued = true;
     batch->entries[batch->count] = entry;
     batch->messages[batch->count++] = message;
     batch->line_bytes += run->file.entries[entry].bytes;
-    return code;
+    return STATUS_OK;
 }
 
 int pi_add_all(PiRun *run)

@@ -97,7 +97,7 @@ static int import_seekable(PiRun *run, FILE *file)
     }
     pi_file_close(&run->file);
     arena_free(&run->arena);
-    pi_settings_free(&run->settings);
+    pi_model_free(&run->model);
     return code;
 }
 

@@ -4,7 +4,7 @@
 // that it was made from (its original). What the store has already is found by external IDs (source
 // "pi") and left alone. So an import that was interrupted goes on where it stopped, and the import
 // of a file that has grown adds what is new. The last entry's original is stored after everything
-// else: without it an import is not finished, and with it the next import leaves head, title and
+// else: without it an import is not finished, and with it the next import leaves head and
 // model alone.
 
 #pragma once

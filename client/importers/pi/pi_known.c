@@ -41,7 +41,7 @@ typedef struct Claim {
 // While the log is read.
 typedef struct Known {
     PiFile *file;
-    PiSettings *settings;
+    PiModel *model;
     Arena arena;       // of one row
     bool has_made_ids; // the rows so far are from version 1 of the file …
     uint32_t number;   // … and this many
@@ -118,9 +118,8 @@ static Error note_row(Known *known, const Message *message)
     uint32_t found = find(known, message->external->id, &has_line);
     if (found == ENTRY_NONE) return ERROR_NONE;
     PiEntry *entry = &known->file->entries[found];
-    PiSaid said = {found, /* is_new= */ false, message->kind, message->text, message->model};
     if (!message->deleted_at) {
-        Error error = pi_settings_note(known->settings, &said);
+        Error error = pi_model_note(known->model, found, message->model, /* is_new= */ false);
         if (error) return error;
     }
     if (!has_line && entry->is_later) return add_claim(known, found, message->id);
@@ -215,9 +214,9 @@ static int find_originals(Importer *importer, char *session, PiFile *file, Store
     return STATUS_OK;
 }
 
-int pi_known(Importer *importer, char *session, PiFile *file, PiSettings *settings)
+int pi_known(Importer *importer, char *session, PiFile *file, PiModel *model)
 {
-    Known known = {.file = file, .settings = settings, .has_made_ids = !file->makes_ids};
+    Known known = {.file = file, .model = model, .has_made_ids = !file->makes_ids};
     arena_init(&known.arena, EXTERNAL_ARENA_BYTES);
     int status = find_entries(importer, session, &known);
     arena_free(&known.arena);

@@ -5,7 +5,7 @@
 #include "importers/batch_sender.h"
 #include "importers/importer.h"
 #include "importers/pi/pi_file.h"
-#include "importers/pi/pi_settings.h"
+#include "importers/pi/pi_model.h"
 
 typedef struct PiRun {
     Importer *importer; // borrowed
@@ -24,7 +24,7 @@ typedef struct PiRun {
     char last[STORE_ID_BYTES]; // the head: the last entry appended
     bool is_finished;          // by an earlier import: the store has the last entry's original
     bool is_rewritten;         // the file's header is not the one that the store has
-    PiSettings settings;
+    PiModel model;
 } PiRun;
 
 // Each reports a problem with the name of the file and returns a status code that is not STATUS_OK.

@@ -75,7 +75,7 @@ static int make_session(PiRun *run, External *external)
         return pi_run_fail_call(run, ENTRY_NONE);
     }
     snprintf(run->session, sizeof(run->session), "%s", reply->session->id);
-    Error error = pi_settings_begin(&run->settings, reply->session);
+    Error error = pi_model_begin(&run->model, reply->session);
     return error ? pi_run_fail(run, error, NULL) : STATUS_OK;
 }
 
@@ -96,9 +96,9 @@ static int look_at_session(PiRun *run)
         return importer_fail(importer, STATUS_FAILED_PRECONDITION,
                              "%s: the store has a later version of it already", run->name);
     }
-    Error error = pi_settings_begin(&run->settings, session);
+    Error error = pi_model_begin(&run->model, session);
     if (error) return pi_run_fail(run, error, NULL);
-    if (pi_known(importer, run->session, file, &run->settings))
+    if (pi_known(importer, run->session, file, &run->model))
         return pi_run_fail_call(run, ENTRY_NONE);
     run->is_rewritten = strcmp(session->data_version, run->version) != 0 ||
                         strcmp(session->data_json, run->header) != 0;
@@ -152,20 +152,16 @@ int pi_session_move_head(PiRun *run)
 int pi_session_update(PiRun *run)
 {
     Importer *importer = run->importer;
-    const PiSettings *settings = &run->settings;
-    SessionField mask[3];
+    const PiModel *said = &run->model;
+    SessionField mask[2];
     UpdateSessionRequest request = UPDATE_SESSION_REQUEST__INIT;
     CLEANUP(reply_freep) UpdateSessionResponse *reply = NULL;
     request.session_id = run->session;
     request.mask = mask;
-    if (settings->title && settings->sets_title) {
-        request.title = settings->title;
-        mask[request.n_mask++] = SESSION_FIELD_TITLE;
-    }
     ModelRef model = MODEL_REF__INIT;
-    if (settings->model && settings->sets_model) {
-        model.provider = settings->provider;
-        model.name = settings->model;
+    if (said->name && said->is_wanted) {
+        model.provider = said->provider;
+        model.name = said->name;
         request.model = &model;
         mask[request.n_mask++] = SESSION_FIELD_MODEL;
     }

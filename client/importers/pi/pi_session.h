@@ -12,5 +12,5 @@ MUST_USE int pi_session_find_or_make(PiRun *run);
 // Moves the head to the file's last entry, which must be stored.
 MUST_USE int pi_session_move_head(PiRun *run);
 
-// Updates title, model and header.
+// Updates model and header.
 MUST_USE int pi_session_update(PiRun *run);
