@@ -1,4 +1,4 @@
-// Calls. Their rows, the row of session_index that an external id has, and what the head keeps.
+// Call records: their rows, the index of their external IDs, and the fields of the head record.
 
 #include "store/call_record.h"
 
@@ -28,8 +28,8 @@ static Hash external_hash(const External *external)
     return hash_pair(slice_of(external->source), slice_of(external->id));
 }
 
-// Whether a row of the index names a call that is there and has this external id: not one whose
-// session is being purged, nor one whose hash alone is the same.
+// Finds out whether an index row names a call that exists and has this external ID. It does not if
+// the session is being purged or if only the hash is the same.
 static Error external_is_held(Txn *txn, const KvRow *row, const External *external, bool *out)
 {
     *out = false;
@@ -72,7 +72,8 @@ Error call_external_check(Txn *txn, const NewCall *call)
                          "external '%s' of '%s' is held by call %s of session %s", external->id,
                          external->source, id, session);
     }
-    if (txn->detail) txn->detail->text[0] = '\0'; // a session that was looked for in vain
+    if (txn->detail)
+        txn->detail->text[0] = '\0'; // discards the detail of a session that was not found
     return error;
 }
 
@@ -171,7 +172,7 @@ Error call_record_put(Txn *txn, const CallRecordPut *put, Ulid id, CallReceipt *
     return call_event(txn, put->session, head, EVENT_CALL_RECORDED, out_receipt);
 }
 
-// The key of the last row of a session's calls before `before`, without its chunk.
+// Finds the last call of a session before `before`.
 static Error step_back(KvCursor *cursor, Ulid session, Ulid before, bool *out_found, Ulid *out_id)
 {
     Key record_key = key_of_ids(session, before);
@@ -198,7 +199,7 @@ Error call_record_newest(Txn *txn, Ulid session, CallRecord **out)
     return call_get(txn, session, id, out);
 }
 
-// It stands in the first chunk, behind two ids.
+// Returns whether a call has this request ID, which is in its first chunk, after two IDs.
 static bool call_has_request_id(Slice first, const char *request_id)
 {
     WireField field;
@@ -260,7 +261,7 @@ Error call_record_delete(Txn *txn, Ulid session, Ulid id, CallReceipt *out_recei
     return call_event(txn, session, head, EVENT_CALL_DELETED, out_receipt);
 }
 
-// The first chunk of the next call after `after` in the query's order.
+// Finds the first chunk of the next call after `after` in the order of the query.
 static Error step(KvCursor *cursor, const CallQuery *query, Ulid after, bool *out_found,
                   KvRow *out_row)
 {
@@ -279,7 +280,7 @@ static Error step(KvCursor *cursor, const CallQuery *query, Ulid after, bool *ou
     return *out_found && out_row->key.size != CALL_KEY_BYTES ? ERROR_CORRUPT : ERROR_NONE;
 }
 
-// The time stands in the first chunk: what comes before it is short.
+// Compares created_at, which is in the first chunk because the fields before it are short.
 static bool call_is_wanted(const CallQuery *query, Slice bytes)
 {
     WireField field;

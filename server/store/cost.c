@@ -1,6 +1,7 @@
-// Costs. A page walks sessions, and the calls of each. A tree is walked in preorder, for which the
-// session where a page ended is all that must be known: its first child, else its next sibling,
-// else that of its nearest ancestor that has one.
+// Costs. A page walks over sessions and the calls of each. A tree of sessions is walked in
+// preorder, so the session at which a page ended is all that the next page must know: it continues
+// with that session's first child, else with its next sibling, else with the next sibling of the
+// nearest ancestor that has one.
 
 #include "store/cost.h"
 
@@ -13,7 +14,7 @@
 
 enum {
     DAY_MS = 24 * 3600 * 1000,
-    GROUP_SLOTS = 4 * 8192, // over twice SCANNED_RECORDS_MAX: never full
+    GROUP_SLOTS = 4 * 8192, // over twice SCANNED_RECORDS_MAX, so never full
     ROW_NUMBERS_BYTES = 128,
 };
 _Static_assert(GROUP_SLOTS > 2 * SCANNED_RECORDS_MAX, "room for each scanned call to be a group");
@@ -23,11 +24,11 @@ typedef struct CostScan {
     const CostQuery *query;
     CostPlace place;
     bool has_session;
-    Slice root_id, project_dir; // of the session, in the arena
+    Slice root_id, project_dir; // of the session; copies in the arena
     size_t scanned, bytes;
     bool is_full;
-    uint16_t *slots; // a group's row and one, at its key's hash
-    Slice *keys;     // of the rows
+    uint16_t *slots; // hash table: a row's index + 1, at the hash of its key
+    Slice *keys;     // the key of each row
     CostSum **rows;
     size_t row_count;
 } CostScan;
@@ -39,7 +40,8 @@ typedef struct CostCall {
     int64_t created_at;
 } CostCall;
 
-// The first row of a table at or after `key` that begins with `prefix`: the id behind the prefix.
+// Finds the first row of a table that is not before `key` and begins with the first `prefix_size`
+// bytes of `key`. Returns the ID that follows this prefix.
 static Error next_id(Txn *txn, StoreTable table, const Key *key, size_t prefix_size,
                      bool *out_found, Ulid *out)
 {
@@ -55,7 +57,8 @@ static Error next_id(Txn *txn, StoreTable table, const Key *key, size_t prefix_s
     return ERROR_NONE;
 }
 
-// The next session of a tree, in preorder; `parent` is that of `session` if it is gone.
+// Finds the next session of a tree in preorder. `parent` is the parent of `session` in case
+// `session` is gone.
 static Error next_of_tree(CostScan *scan, Ulid session, Ulid parent)
 {
     Txn *txn = scan->txn;
@@ -100,7 +103,7 @@ static Error next_session(CostScan *scan)
                    &scan->place.session);
 }
 
-// A field of bytes that may end anywhere; the fields stand in order.
+// Finds a field in bytes that may be cut off anywhere. The fields must be in order.
 static bool field_find(Slice bytes, uint32_t number, WireField *out)
 {
     while (wire_next(&bytes, out) && out->number <= number) {
@@ -126,7 +129,7 @@ static Error read_places(CostScan *scan, Slice *out_root, Slice *out_project)
     bool found = false;
     Error error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &bytes);
     if (!error && !field_find(bytes, FIELD_SESSION_PROJECT_DIR, &project)) {
-        error = record_get(txn, TABLE_SESSIONS, &key, &found, &bytes); // a path of kilobytes
+        error = record_get(txn, TABLE_SESSIONS, &key, &found, &bytes); // the path has kilobytes
     }
     if (error) return error;
     if (!field_find(bytes, FIELD_SESSION_ROOT_ID, &root) ||
@@ -138,8 +141,8 @@ static Error read_places(CostScan *scan, Slice *out_root, Slice *out_project)
     return ERROR_NONE;
 }
 
-// Reads parent, root and project of the session, without its prompt and data.
-// `*out_counts`: it is there, and of the project that was asked for.
+// Reads the session's parent, root and project, but not its prompt and data. Sets `*out_counts` if
+// the session exists and belongs to the project of the query.
 static Error session_begin(CostScan *scan, bool *out_counts)
 {
     Txn *txn = scan->txn;
@@ -147,7 +150,7 @@ static Error session_begin(CostScan *scan, bool *out_counts)
     SessionBrief brief;
     Slice root, project;
     Error error = session_brief(txn, scan->place.session, &brief);
-    if (error == ERROR_SESSION_NOT_FOUND) { // purged; its calls are still to go
+    if (error == ERROR_SESSION_NOT_FOUND) { // purged, but its calls are not yet deleted
         if (txn->detail) txn->detail->text[0] = '\0';
         return ERROR_NONE;
     }
@@ -161,7 +164,7 @@ static Error session_begin(CostScan *scan, bool *out_counts)
     return error ? error : keep_text(txn, project, &scan->project_dir);
 }
 
-// Reads what is summed of a call from its first chunk, in which all of it is.
+// Reads the fields to be summed. All of them are in the call's first chunk.
 static Error call_read(Txn *txn, Slice bytes, CostCall *out)
 {
     ModelRef *requested = NULL, *resolved = NULL;
@@ -183,7 +186,7 @@ static Error call_read(Txn *txn, Slice bytes, CostCall *out)
     return error_say(txn->detail, ERROR_CORRUPT, "a call has no model");
 }
 
-// Fills a row's group and writes its key.
+// Fills the group fields of a row and returns the key of the group.
 static Error group_of(const CostScan *scan, const CostCall *call, CostSum *row, Slice *out_key)
 {
     Txn *txn = scan->txn;
@@ -206,7 +209,7 @@ static Error group_of(const CostScan *scan, const CostCall *call, CostSum *row, 
         return ERROR_NONE;
     case COST_GROUP_MODEL:
         row->model = call->model;
-        size = strlen(call->model->provider) + 1; // no NUL is in either
+        size = strlen(call->model->provider) + 1; // neither contains a NUL
         both = arena_alloc(txn->arena, size + strlen(call->model->name) + 1);
         if (!both) return arena_error(txn->arena);
         memcpy(both, call->model->provider, size);
@@ -222,7 +225,8 @@ static Error group_of(const CostScan *scan, const CostCall *call, CostSum *row, 
     return ERROR_NONE;
 }
 
-// The row of a call's group, an old one or a new one. NULL and `is_full`: no room in the page.
+// Finds the row of a call's group, or adds one. `*out` is NULL, and `is_full` is set, if the page
+// has no room for another.
 static Error row_of(CostScan *scan, const CostCall *call, CostSum **out)
 {
     *out = NULL;

@@ -1,4 +1,4 @@
-// Costs: the ledger's calls summed by group, a bounded page at a time.
+// Costs: sums the calls of the ledger by group, in pages of bounded size.
 
 #pragma once
 
@@ -7,21 +7,21 @@
 
 typedef struct CostQuery {
     CostGroup by;
-    Ulid session; // zero: of all
+    Ulid session; // zero: all sessions
     bool with_descendants;
-    const char *project_dir; // "": of all
-    int64_t since, until;    // created_at, until exclusive; 0: any
+    const char *project_dir; // "": all projects
+    int64_t since, until;    // bounds of created_at, `until` exclusive; 0: none
     size_t page_bytes;
 } CostQuery;
 
-// Where a page goes on. All zero: at the beginning, and after the last page.
+// The position at which a page begins. All zero: at the beginning; also after the last page.
 typedef struct CostPlace {
     Ulid session;
-    Ulid parent; // of that session, should it be purged by then
-    Ulid call;   // the last of it that was summed; zero: none
+    Ulid parent; // of `session`, in case it is purged between two pages
+    Ulid call;   // last call of `session` that was summed; zero: none
 } CostPlace;
 
-// Sums from `place` on, moves it, and fills `out->rows`, in the transaction's arena.
-// ERROR_SESSION_NOT_FOUND.
+// Sums one page from `*place` on and moves `*place`. Fills `out->rows`, which are in the
+// transaction's arena. ERROR_SESSION_NOT_FOUND.
 MUST_USE Error cost_summarize(Txn *txn, const CostQuery *query, CostPlace *place,
                               SummarizeCostResponse *out);

@@ -1,6 +1,6 @@
-// Events. Each one names the session's previous one: the chain lets a subscriber see a gap, and
-// lets a purge find a session's events without an index. The chain may reach below the ring's
-// oldest event: it ends there.
+// Events. Each event names the previous one of its session. With this chain, a subscriber notices a
+// gap, and a purge finds a session's events without an index. The chain may lead to events that are
+// older than the ring's oldest: it ends there.
 
 #include "store/event.h"
 
@@ -28,7 +28,8 @@ bool event_type_is_reserved(const char *type)
     return false;
 }
 
-// The creation time of the oldest kept event that exists; `*out_found` false if there is none.
+// Reads the creation time of the first event that exists at or after `from`. `*out_found` is false
+// if there is none.
 static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out_created_at)
 {
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
@@ -40,7 +41,8 @@ static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out
     error = kv_seek(cursor, key_slice(&key), out_found, &row);
     if (error || !*out_found) return error;
     if (row.key.size != KEY_EVENT_BYTES) return ERROR_CORRUPT;
-    // Its fields stand in order, and this one before any that is large: in the first chunk.
+    // Fields are stored in order and no large one comes before this one, so it is in the first
+    // chunk.
     *out_created_at = 0;
     WireField field;
     while (wire_next(&row.value, &field) && field.number <= FIELD_EVENT_CREATED_AT) {
@@ -49,9 +51,9 @@ static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out
     return ERROR_NONE;
 }
 
-// The same of the oldest event, without looking for it again as long as it is the oldest: it is
-// asked for with each event that is put. One that was purged meanwhile is remembered too, and then
-// its place is passed when its time has come, as that of any other.
+// Reads the creation time of the oldest event. Every event that is put needs it, so it is
+// remembered while that event is the oldest. It is remembered even if the event is purged
+// meanwhile: its place in the ring is then given up at the same time as if it were there.
 static Error event_date_oldest(Txn *txn, bool *out_found, int64_t *out_created_at)
 {
     StoreState *state = &txn->state;
@@ -66,8 +68,8 @@ static Error event_date_oldest(Txn *txn, bool *out_found, int64_t *out_created_a
     return ERROR_NONE;
 }
 
-// Takes away the oldest events over the limits, a few at a time: the ring shrinks no faster than it
-// grows, but twice as fast as it grows.
+// Removes the oldest events that exceed the limits, but only a few for each event that is put.
+// While the ring exceeds its limits, it thus shrinks by one with each new event.
 static Error event_prune(Txn *txn)
 {
     const StoreOptions *options = store_options(txn->store);
@@ -91,7 +93,8 @@ static Error event_prune(Txn *txn)
     return ERROR_NONE;
 }
 
-// Bytes that are not moved: a batch's events lie in its calls' arenas until the calls are answered.
+// Lists an event without copying its bytes. They are in the arena of their call, which keeps them
+// until the call is answered.
 static Error event_note(Txn *txn, Ulid session, const char *type, Slice bytes)
 {
     EventList *list = txn->events;
@@ -118,7 +121,7 @@ void event_list_free(EventList *list)
     *list = (EventList){.events = NULL};
 }
 
-// Fills in what every event says.
+// Fills in the fields that every event has.
 static Error event_fill(Txn *txn, Ulid session, Event *event)
 {
     event->created_at = txn->now_ms;
@@ -192,7 +195,7 @@ Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out,
     for (error = kv_seek(cursor, key_slice(&key), &found, &row); !error && found;
          error = kv_next(cursor, &found, &row)) {
         if (row.key.size != KEY_EVENT_BYTES) return ERROR_CORRUPT;
-        if (key_u16_at(row.key, 8) != 0) continue; // a later chunk of an event that was passed
+        if (key_u16_at(row.key, 8) != 0) continue; // a later chunk of an event that was skipped
         if (scanned++ == SCANNED_RECORDS_MAX || count == query->limit) {
             *out_more = true;
             break;
@@ -210,7 +213,7 @@ Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out,
             error = wire_append_bytes(out, field, bytes);
             if (error) return error;
             count++;
-            // The cursor may stand past a chunked event already: find the place anew.
+            // The cursor may already be past an event of several chunks: seek to its end.
             if (bytes.size >= VALUE_BYTES_MAX) {
                 record_key = key_event(sequence);
                 key = key_with_chunk(&record_key, UINT16_MAX);

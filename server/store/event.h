@@ -1,4 +1,5 @@
-// Events: what changed, written in the transaction that changed it, kept in a ring.
+// Events: records what changed, in the transaction that changed it, and keeps the newest events in
+// a ring.
 
 #pragma once
 
@@ -26,26 +27,27 @@
 #define EVENT_CALL_RECORDED "call.recorded"
 #define EVENT_CALL_DELETED "call.deleted"
 
-// Of the bus alone, never stored: who subscribes learns the newest sequence.
+// Sent on the bus only, never stored. Tells subscribers the newest sequence.
 #define EVENT_HEARTBEAT "heartbeat"
 
-// Whether events of this type come from the server alone.
+// Returns whether only the server may create events of this type.
 bool event_type_is_reserved(const char *type);
 
-// Stores an event: the caller set type and what it is about, the rest is filled here. `head`, if
-// given, is the decoded head of `session`: its last_event_sequence moves, and the caller stores it.
-// Without a head (a global event, or a session that is gone) there is no link to the previous one.
-// The ring is pruned by up to two events.
+// Stores an event. The caller has set its type and what it is about; this function fills in the
+// rest. `head` is the decoded head record of `session`: the function updates its
+// last_event_sequence, and the caller must store it. Without a head record (for a global event, or
+// a session that is gone) the event is not linked to the session's previous one. Also removes up to
+// EVENT_PRUNE_PER_EVENT old events from the ring.
 MUST_USE Error event_put(Txn *txn, Ulid session, Session *head, Event *event);
 
-// Sends an event without storing it, sequence 0: it is listed in its place among the transaction's
-// events, for those who listen. The rest is filled as above.
+// Passes an event to listeners without storing it: its sequence is 0, and it keeps its place among
+// the events of the transaction. Fills the event as event_put does.
 MUST_USE Error event_broadcast(Txn *txn, Ulid session, Event *event);
 
-// The events of a transaction, for those who listen (rpc/event_hub.h).
+// An event of a transaction, for listeners (rpc/event_hub.h).
 typedef struct ListedEvent {
     Ulid session; // zero: none
-    Slice type;   // borrows from the call that the event is of
+    Slice type;   // borrows from the call that caused the event
     Slice bytes;  // encoded; borrows from that call's arena
 } ListedEvent;
 
@@ -54,22 +56,24 @@ struct EventList {
     size_t count, capacity;
 };
 
-// Forgets the events behind the first `count`, whose transaction or whose call came to nothing.
+// Removes all events after the first `count`, when their transaction or call has failed.
 void event_list_truncate(EventList *list, size_t count);
+// Frees the array. The events are borrowed and stay.
 void event_list_free(EventList *list);
 
 typedef struct EventQuery {
     uint64_t after_sequence;
-    Ulid session; // zero: all
+    Ulid session; // zero: events of all sessions
     uint32_t limit;
-    size_t page_bytes; // of the whole reply
+    size_t page_bytes; // limit for the whole reply
 } EventQuery;
 
-// Appends the encoded events to `out` as contents of the bytes field `field`.
-// `out_next` is the sequence to go on after; `out_more` says that the page ended first.
+// Appends encoded events to `out`, each as the content of the bytes field `field`. The next page
+// continues after sequence `*out_next`. `*out_more` is set if the page ended before the events did.
 MUST_USE Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out,
                           uint64_t *out_next, bool *out_more);
 
-// Deletes a session's published events, following its chain down from `*sequence`, at most
-// `rows_max` events at a time. `*sequence` is where to go on; 0: done.
+// Deletes a session's published events. Follows the session's chain of events down from `*sequence`
+// and subtracts each visited event from `*rows_left`, until that is 0. Sets `*sequence` to the
+// event to continue with, 0 if there is none.
 MUST_USE Error event_purge_published(Txn *txn, Ulid session, uint64_t *sequence, size_t *rows_left);

@@ -1,4 +1,4 @@
-// Memories.
+// Memories: stores, forgets and lists them.
 
 #include "store/memory.h"
 

@@ -1,9 +1,10 @@
 // Open messages.
 //
-// The rows of one in `parts`, kind 0: at index 0 how many parts it has and whether one of them is
-// text; at other indexes one row for each part's id, in the slot that the id's hash names or in the
-// next free one. Ids are only ever added, so a search ends at the first free slot. The hash leads
-// to a part, the part's own id decides.
+// The rows of an open message in `parts`, kind 0, are a count and a hash table. The row with index
+// 0 holds how many parts the message has and whether one of them is text. The other indexes are
+// slots: each row holds the hash of one part's ID, in the slot that the hash names or in the next
+// free one. IDs are only ever added, so a search ends at the first free slot. A slot only leads to
+// a part; the part's own ID decides whether it is the right one.
 
 #include "store/message_open.h"
 
@@ -16,7 +17,7 @@
 #include "wire/wire.h"
 
 enum {
-    PART_KIND_FIRST = FIELD_PART_TEXT, // of the oneof `kind`, which ends the message
+    PART_KIND_FIRST = FIELD_PART_TEXT, // first field of the oneof `kind`, which ends a part
     SLOT_COUNT = UINT16_MAX,
 };
 
@@ -27,16 +28,16 @@ typedef struct OpenMessage {
     Ulid session;
     Session *session_head;
     MessageHeader header;
-    Slice first; // copied: it outlives the first put
+    Slice first; // copied, because puts would invalidate it
     size_t part_count;
     bool has_text;
 } OpenMessage;
 
-// The slot of a part's id: the one that has it, or the free one where it would go.
+// The slot of a part's ID: the one that holds it, or the free one where it would go.
 typedef struct Slot {
     uint16_t number;
     bool is_taken;
-    uint16_t index; // of the part, if it is taken
+    uint16_t index; // of the part, if `is_taken`
     Hash hash;
 } Slot;
 
@@ -56,7 +57,7 @@ Error part_draft_make(Arena *arena, Part *part, PartDraft *out)
     Error error = txn_encode(arena, &part->base, GAP, &packed);
     if (error) return error;
 
-    // The arena's memory is ours to write; Slice only says that readers do not.
+    // The arena's memory is writable. Slice is const for its readers only.
     uint8_t header[GAP];
     size_t header_size = wire_put_tag(header, FIELD_MESSAGE_PARTS, WIRE_BYTES);
     header_size += wire_put_varint(header + header_size, packed.size);
@@ -209,8 +210,8 @@ static Error previews_recompute(Txn *txn, const OpenMessage *open)
     return error ? error : preview_recompute_last(txn, open->session, open->session_head);
 }
 
-// The message has its first text. At the end of the log and of the history, where it nearly always
-// is, that is as if it were appended with it.
+// Updates the previews after the message got its first text. If the message ends the log and the
+// history, as it nearly always does, this is the same as if it had been appended with that text.
 static Error previews_note(Txn *txn, const OpenMessage *open, const char *id, const Part *part)
 {
     const Session *head = open->session_head;
@@ -250,7 +251,7 @@ static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const
     return previews_note(txn, open, id, draft->part);
 }
 
-// Where a part stands in a message's bytes.
+// The position of a part in a message's bytes.
 typedef struct PartPlace {
     bool is_found;
     size_t index;
@@ -282,7 +283,8 @@ static void part_locate(Slice bytes, Slice id, PartPlace *out)
     }
 }
 
-// Stores the stream again from the chunk on in which something changed; the first holds the head.
+// Stores the stream again from the first changed chunk on, and the first chunk, which has the
+// header.
 static Error stream_put_from(Txn *txn, const OpenMessage *open, Slice stream, size_t changed_at,
                              size_t old_size)
 {
@@ -375,7 +377,7 @@ Error message_append_part(Txn *txn, Ulid message, const PartDraft *draft, Receip
     return error ? error : open_end(txn, &open, EVENT_PART_APPENDED, out_receipt);
 }
 
-// Every number, zeros too: what stood before must not show through.
+// Writes all numbers, zeros too: otherwise the numbers of an earlier usage would remain.
 static size_t put_usage(uint8_t *out, const Usage *usage)
 {
     const struct {
@@ -410,7 +412,7 @@ static size_t put_error(uint8_t *out, const ErrorInfo *said)
     return size + wire_put_bytes_field(out + size, FIELD_ERROR_INFO_MESSAGE, message);
 }
 
-// The fields that end a message, as they go behind its bytes.
+// Encodes the fields that end a message and are appended to its bytes.
 static Error seal_fields(Txn *txn, const MessageSeal *seal, Slice *out)
 {
     size_t error_bytes = seal->error ? strlen(seal->error->code) + strlen(seal->error->message) : 0;
@@ -433,7 +435,7 @@ static Error seal_fields(Txn *txn, const MessageSeal *seal, Slice *out)
     return ERROR_NONE;
 }
 
-// Own totals follow from what the message said it used to what it says now.
+// Replaces the usage that the message had by its new one in the session's own totals.
 static Error seal_usage(Txn *txn, const OpenMessage *open, const MessageSeal *seal,
                         Receipt *receipt)
 {

@@ -1,4 +1,4 @@
-// Originals. What is stored is the bytes alone: their key says whose they are.
+// Originals. Only the bytes are stored; the key says which message they belong to.
 
 #include "store/original.h"
 
@@ -32,7 +32,7 @@ Error original_put_new(Txn *txn, Ulid session, Ulid message, Slice content)
     return record_insert(txn, TABLE_ORIGINALS, &key, content);
 }
 
-// Of an Original around so many bytes.
+// Returns the size of an encoded Original.
 static size_t record_size(size_t content_size)
 {
     return wire_bytes_field_size(FIELD_ORIGINAL_MESSAGE_ID, ULID_TEXT_BYTES) +

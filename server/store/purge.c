@@ -1,5 +1,6 @@
-// Purging. A pending purge's note holds where its event chain goes on and whether the messages stay
-// for forks; every table is simply emptied from its front, so there is no other state to keep.
+// Session purges. The note of a pending purge holds the position in the session's event chain, and
+// whether the messages stay for forks. Nothing else needs to be remembered, because each table is
+// emptied from its front.
 
 #include "store/purge.h"
 
@@ -12,12 +13,12 @@
 #include "store/session_active.h"
 #include "store/session_index.h"
 
-// The value of a LISTING_PURGING row: the next event of the chain, and a byte.
+// Size of a row of LISTING_PURGING: the next event of the chain and one byte.
 enum { NOTE_BYTES = 9 };
 
 typedef struct PurgeNote {
     uint64_t event_sequence;
-    bool keeps_messages; // it is a tombstone
+    bool keeps_messages; // the session is a tombstone
 } PurgeNote;
 
 static Error note_put(Txn *txn, Ulid session, const PurgeNote *note)
@@ -30,8 +31,8 @@ static Error note_put(Txn *txn, Ulid session, const PurgeNote *note)
     return txn_put(txn, TABLE_SESSION_INDEX, &key, slice(value, sizeof(value)));
 }
 
-// Whether a live session or a tombstone reads from this one. The rows of a reader that is purged
-// itself go with its slices only: it no longer counts.
+// Finds out whether a session or a tombstone reads from this session. A reader that is being purged
+// no longer counts, though its rows stay until its slices delete them.
 static Error has_readers(Txn *txn, Ulid session, bool *out)
 {
     *out = false;
@@ -91,9 +92,12 @@ Error purge_session(Txn *txn, Ulid session, bool keep_for_forks, bool *out_kept)
     return event_put(txn, session, head, &event);
 }
 
-// Deletes rows of one table that begin with the session's id, from the front, while `*rows_left`.
+// Called for each row before it is deleted. Deletes the rows of other tables that depend on it, and
+// subtracts them from `*rows_left`.
 typedef Error (*RowDeleted)(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left);
 
+// Deletes the rows of one table that begin with the session's ID, from the front, until
+// `*rows_left` is 0.
 static Error delete_rows(Txn *txn, StoreTable table, Ulid session, RowDeleted before_delete,
                          size_t *rows_left)
 {
@@ -130,7 +134,7 @@ static Error message_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_
     return txn_delete(txn, TABLE_MESSAGE_OWNER, &key);
 }
 
-// A tombstone that nobody reads any more is purged in its turn: the event chain is done already.
+// Begins the purge of a tombstone that has no reader left. Its event chain was already followed.
 static Error tombstone_release(Txn *txn, Ulid session)
 {
     bool is_kept, is_read;
@@ -142,7 +146,7 @@ static Error tombstone_release(Txn *txn, Ulid session)
     error = txn_delete(txn, TABLE_SESSION_INDEX, &key);
     if (error) return error;
 
-    // Its own slices may still be running: they keep their place in the event chain.
+    // Slices of its first purge may still be pending: keep their position in the event chain.
     PurgeNote note = {0, false};
     key = key_session_index(LISTING_PURGING, HASH_ZERO, session);
     Slice value;
@@ -217,7 +221,7 @@ static Error slice_of_session(Txn *txn, Ulid session, PurgeNote *note, size_t *r
         error = delete_rows(txn, purged->table, session, purged->before_delete, rows_left);
     }
     if (error) return error;
-    if (*rows_left > 0) { // everything is gone: so is the note
+    if (*rows_left > 0) { // nothing is left, so delete the note
         Key key = key_session_index(LISTING_PURGING, HASH_ZERO, session);
         return txn_delete(txn, TABLE_SESSION_INDEX, &key);
     }

@@ -1,4 +1,4 @@
-// Todos.
+// Todos: replaces and reads task lists.
 
 #include "store/todo.h"
 

@@ -1,5 +1,5 @@
-// Totals. A parent is always older than its child, so the chain ends without a cap or a visited
-// set; a stored parent that is not older is damage.
+// Totals. A parent is always older than its child, so the chain of parents ends without a limit or
+// a set of visited sessions. A stored parent that is not older is damage.
 
 #include "store/totals.h"
 
@@ -62,7 +62,7 @@ Error totals_update(Txn *txn, Ulid session, const Totals *delta)
     return session_put_head(txn, session, head);
 }
 
-// The heads to move, the session's first: read before the first is written.
+// The head records to change, that of the session first. All are read before the first is written.
 typedef struct Chain {
     Ulid *ids;
     Session **heads;
