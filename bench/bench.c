@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fields.h"
 #include "os/clock.h"
+#include "wire/envelope.h"
 
 enum { OPERATION_ID_BYTES = 32, NAME_COLUMNS = 58 };
 
@@ -221,9 +223,9 @@ Buffer request_make(size_t method, const ProtobufCMessage *message)
     Buffer request = {.bytes = NULL};
     size_t size = protobuf_c_message_get_packed_size(message);
     uint8_t *bytes;
+    RequestEnvelope envelope = {.method = slice_of(METHODS[method].path)};
     Error error = buffer_reset(&request, 0);
-    if (!error) error = wire_append_bytes(&request, 1, slice_of(METHODS[method].path));
-    if (!error) error = wire_append_header(&request, 15, size);
+    if (!error) error = envelope_request_write(&request, &envelope, size);
     if (!error) error = buffer_reserve(&request, size, &bytes);
     require(!error, "out of memory");
     protobuf_c_message_pack(message, bytes);
@@ -248,8 +250,9 @@ Buffer request_with_operation_id(const Buffer *request)
     Buffer copy = {.bytes = NULL};
     uint8_t id[OPERATION_ID_BYTES];
     operation_id_write(id);
+    RequestEnvelope envelope = {.operation_id = slice(id, sizeof(id))};
     Error error = buffer_reset(&copy, 0);
-    if (!error) error = wire_append_bytes(&copy, 2, slice(id, sizeof(id)));
+    if (!error) error = envelope_request_write(&copy, &envelope, 0);
     if (!error) error = buffer_append(&copy, buffer_slice(request));
     require(!error, "out of memory");
     return copy;
@@ -262,7 +265,7 @@ void request_renew_operation_id(Buffer *request)
 
 static bool request_has_operation_id(const Buffer *request)
 {
-    return request->bytes[request->start] == (2 << 3 | WIRE_BYTES);
+    return request->bytes[request->start] == (FIELD_REQUEST_OPERATION_ID << 3 | WIRE_BYTES);
 }
 
 Slice bench_run(Bench *bench, const Buffer *request)
@@ -272,8 +275,10 @@ Slice bench_run(Bench *bench, const Buffer *request)
     rpc->request = buffer_slice(request);
     engine_run(bench->engine, rpc);
     require(!rpc->error, "a call failed: %s %s", error_reason(rpc->error), rpc->detail.text);
-    WireField field;
-    return wire_find(buffer_slice(&rpc->reply), 15, &field) ? field.bytes : (Slice){NULL, 0};
+    ResponseStatus status;
+    Slice body;
+    require(envelope_response_read(buffer_slice(&rpc->reply), &status, &body), "a malformed reply");
+    return body;
 }
 
 enum { IN_FLIGHT = 256 };
@@ -334,7 +339,10 @@ IdText reply_id(Slice body)
 {
     IdText id = {{0}};
     WireField record, field;
-    require(wire_find(body, 1, &record) && wire_find(record.bytes, 1, &field), "no id in a reply");
+    // A session and a receipt have the id in the same field, and replies have these in the same.
+    require(wire_find(body, FIELD_GET_SESSION_RESPONSE_SESSION, &record) &&
+                wire_find(record.bytes, FIELD_SESSION_ID, &field),
+            "no id in a reply");
     memcpy(id.text, field.bytes.bytes, ULID_TEXT_BYTES);
     return id;
 }

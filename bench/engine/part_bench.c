@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "fields.h"
 #include "os/clock.h"
 #include "rows.h"
 
@@ -92,7 +93,7 @@ static void query(const Options *options, Bench *bench, const char *session, con
         WireField field;
         found = 0;
         while (wire_next(&reply, &field))
-            found += field.number == 1;
+            found += field.number == FIELD_LIST_PARTS_RESPONSE_PARTS;
     }
     char row[128];
     snprintf(row, sizeof(row), "parts of a kind%s%s: ms for a page", *name ? ", tool " : "", name);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "aged.h"
+#include "fields.h"
 #include "os/clock.h"
 
 enum {
@@ -146,8 +147,8 @@ static void find_middle(Store *store)
         WireField field, next = {.bytes = {NULL, 0}};
         size_t count = 0;
         while (wire_next(&reply, &field)) {
-            if (field.number == 1) count++;
-            if (field.number == 2) next = field;
+            if (field.number == FIELD_MESSAGES_FOR_SESSION_RESPONSE_MESSAGES) count++;
+            if (field.number == FIELD_MESSAGES_FOR_SESSION_RESPONSE_NEXT_CURSOR) next = field;
         }
         require(count > 0 && next.bytes.size > 0, "a history ended before its middle");
         snprintf(cursor, sizeof(cursor), "%.*s", (int)next.bytes.size,

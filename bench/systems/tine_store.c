@@ -9,6 +9,8 @@
 
 #include "base/limits.h"
 #include "channel_local.h"
+#include "client.h"
+#include "fields.h"
 #include "tine_calls.h"
 
 typedef struct Client {
@@ -300,7 +302,7 @@ void tine_mark_of(void *client, const Id *session, const Id *before)
 // Counts the messages at the front of a page and returns what follows them.
 static Slice skip_messages(Slice page, Tally *tally)
 {
-    enum { TAG = 1 << 3 | WIRE_BYTES };
+    enum { TAG = FIELD_MESSAGES_FOR_SESSION_RESPONSE_MESSAGES << 3 | WIRE_BYTES };
     const uint8_t *at = page.bytes, *end = page.bytes + page.size;
     while (at < end && *at == TAG) {
         size_t size = 0;
@@ -329,7 +331,7 @@ static Slice page_bytes(Client *client, const MessagesForSessionRequest *page, T
     Slice cursor = {NULL, 0};
     WireField field;
     while (wire_next(&rest, &field)) {
-        if (field.number == 2) cursor = field.bytes;
+        if (field.number == FIELD_MESSAGES_FOR_SESSION_RESPONSE_NEXT_CURSOR) cursor = field.bytes;
     }
     return cursor;
 }

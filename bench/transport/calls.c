@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "channel_sp.h"
+#include "wire/envelope.h"
 
 Tine *tine_of(const Peer *peer, const char *scheme)
 {
@@ -32,10 +33,11 @@ void get_call(void *context)
 
 AppendMessageRequest *append_message_of(const Buffer *request)
 {
-    WireField body;
-    require(wire_find(buffer_slice(request), 15, &body), "no body");
+    RequestEnvelope envelope;
+    Slice body;
+    require(envelope_request_read(buffer_slice(request), &envelope, &body), "a malformed request");
     AppendMessageRequest *append =
-        tine__v1__append_message_request__unpack(NULL, body.bytes.size, body.bytes.bytes);
+        tine__v1__append_message_request__unpack(NULL, body.size, body.bytes);
     require(append != NULL, "a request cannot be decoded");
     return append;
 }

@@ -13,6 +13,7 @@
 #include "calls.h"
 #include "os/clock.h"
 #include "sp_wire.h"
+#include "wire/envelope.h"
 
 enum { DRIVERS = 4, DRIVER_CLIENTS = WRITERS / DRIVERS };
 
@@ -84,8 +85,10 @@ static bool client_receive(FleetClient *client)
     Buffer body;
     const char *why;
     if (sp_reader_next(&client->reader, &id, &body, &why) != SP_DONE) return false;
-    WireField status;
-    require(!wire_find(buffer_slice(&body), 1, &status), "an append failed");
+    ResponseStatus status;
+    Slice content;
+    require(envelope_response_read(buffer_slice(&body), &status, &content) && !status.code,
+            "an append failed");
     buffer_free(&body);
     return true;
 }

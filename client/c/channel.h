@@ -47,30 +47,7 @@ typedef struct Channel {
 
 enum {
     CHANNEL_IN_FLIGHT_MAX = 64, // the server refuses the 65th of a connection
-    CHANNEL_BACKOFF_MS_MIN = 50,
-    CHANNEL_BACKOFF_MS_MAX = 2000,
     // A page of 16 MiB and what is around it; no server sends a longer one.
     CHANNEL_PAYLOAD_BYTES_MAX = 16 * 1024 * 1024 + 64 * 1024,
     CHANNEL_RESPONSE_BYTES_MAX = CHANNEL_PAYLOAD_BYTES_MAX - 4, // without the request's id
 };
-
-// Makes a client of a channel, which it takes.
-int tine_from_channel(Channel *channel, Tine **out_tine);
-
-// Fills a status, and returns its code. `status` may be NULL.
-int status_set(TineStatus *status, int code, const char *reason, const char *message);
-
-// The same with a message put together like printf's. The reason is the code's own name.
-int status_unavailable(TineStatus *status, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-int status_deadline_exceeded(TineStatus *status, bool was_sent);
-int status_out_of_memory(TineStatus *status);
-
-// How long to wait after the `failures`-th failure in a row: 50 ms, 100 ms … 2 s; 0 after none.
-int64_t channel_backoff_ns(unsigned failures);
-
-// Whether a monotonic time has come. INT64_MAX never does.
-bool time_is_past(int64_t time_ns);
-
-// Milliseconds until a monotonic time, rounded up, for poll(2): at most `max`.
-int channel_poll_ms(int64_t until_ns, int max);

@@ -18,13 +18,14 @@
 
 #include "base/error.h"
 #include "direct_store.h"
-#include "envelope.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "rpc/dispatch.h"
 #include "rpc/reader.h"
+#include "status.h"
 #include "store/history.h"
 #include "tine_calls.h"
+#include "wire/envelope.h"
 
 enum { CALLS_MAX = 8 };
 
@@ -166,7 +167,8 @@ static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const Channel
 {
     Buffer request = {.bytes = NULL}, response = {.bytes = NULL};
     Tine__V1__DescribeResponse *described = NULL;
-    Error error = envelope_write(&request, &(Envelope){.method = TINE_METHOD_DESCRIBE}, 0);
+    RequestEnvelope envelope = {.method = slice_of(TINE_METHOD_DESCRIBE)};
+    Error error = envelope_request_write(&request, &envelope, 0);
     ChannelCall asked = {
         .request = buffer_slice(&request),
         .is_read = true,
@@ -177,7 +179,7 @@ static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const Channel
     };
     Slice body;
     if (!error && direct->calls->call(direct->calls, &asked, NULL) == STATUS_OK &&
-        envelope_read(buffer_slice(&response), NULL, &body) == STATUS_OK) {
+        status_of_response(buffer_slice(&response), NULL, &body) == STATUS_OK) {
         described = tine__v1__describe_response__unpack(NULL, body.size, body.bytes);
     }
     buffer_free(&request);

@@ -14,6 +14,7 @@
 #include "feed_local.h"
 #include "os/directory.h"
 #include "os/process.h"
+#include "status.h"
 
 static const uint64_t MEMORY_BYTES_MIN = UINT64_C(256)
                                          << 20; // containers have a /dev/shm of 64 MiB

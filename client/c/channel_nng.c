@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "status.h"
+#include "wait.h"
 
 enum {
     CONNECT_ONCE_MS = 250, // what a call waits for a connection that is to be tried for once
@@ -44,8 +46,8 @@ static int socket_open(NngChannel *nng)
     if (code) return code;
     code = nng_socket_set_ms(nng->socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
     if (!code) code = nng_dialer_create(&nng->dialer, nng->socket, nng->url);
-    if (!code) code = nng_dialer_set_ms(nng->dialer, NNG_OPT_RECONNMINT, CHANNEL_BACKOFF_MS_MIN);
-    if (!code) code = nng_dialer_set_ms(nng->dialer, NNG_OPT_RECONNMAXT, CHANNEL_BACKOFF_MS_MAX);
+    if (!code) code = nng_dialer_set_ms(nng->dialer, NNG_OPT_RECONNMINT, BACKOFF_MS_MIN);
+    if (!code) code = nng_dialer_set_ms(nng->dialer, NNG_OPT_RECONNMAXT, BACKOFF_MS_MAX);
     if (!code) {
         code = nng_dialer_set_size(nng->dialer, NNG_OPT_RECVMAXSZ,
                                    CHANNEL_RESPONSE_BYTES_MAX + ID_BYTES);
@@ -87,8 +89,7 @@ int channel_nng_open(const char *url, TineStatus *status, Channel **out_channel)
 
 static nng_duration duration_until(int64_t until_ns)
 {
-    return until_ns == INT64_MAX ? NNG_DURATION_INFINITE
-                                 : channel_poll_ms(until_ns, WAIT_MS_LONGEST);
+    return until_ns == INT64_MAX ? NNG_DURATION_INFINITE : poll_ms_until(until_ns, WAIT_MS_LONGEST);
 }
 
 // With the first call, and only once. (NNG 1.11 leaks a dialer that is closed while it connects: a

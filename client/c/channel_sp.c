@@ -21,6 +21,8 @@
 #include "os/clock.h"
 #include "os/process.h"
 #include "sp_link.h"
+#include "status.h"
+#include "wait.h"
 
 enum {
     POLL_MS_MAX = 60 * 1000,
@@ -186,7 +188,7 @@ static void writable_wait(Link *link, Connection *connection, int64_t deadline_n
     struct pollfd wanted = {.fd = connection->fd, .events = POLLOUT};
     if (is_receiver) wanted.events |= POLLIN;
     int ms_max = is_receiver ? POLL_MS_MAX : WRITE_POLL_MS_MAX;
-    int ready = poll(&wanted, 1, channel_poll_ms(deadline_ns, ms_max));
+    int ready = poll(&wanted, 1, poll_ms_until(deadline_ns, ms_max));
     if (!is_receiver) return;
 
     pthread_mutex_lock(&link->mutex);
@@ -235,7 +237,7 @@ static ssize_t receive_asleep(Connection *connection, uint8_t *bytes, size_t roo
     if (deadline_ns == INT64_MAX) return recv(connection->fd, bytes, room, 0);
     struct pollfd wanted = {.fd = connection->fd, .events = POLLIN};
     errno = EAGAIN;
-    if (poll(&wanted, 1, channel_poll_ms(deadline_ns, POLL_MS_MAX)) <= 0) return -1;
+    if (poll(&wanted, 1, poll_ms_until(deadline_ns, POLL_MS_MAX)) <= 0) return -1;
     return recv(connection->fd, bytes, room, MSG_DONTWAIT);
 }
 

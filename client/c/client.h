@@ -28,6 +28,9 @@ struct Tine {
     bool makes_no_ids; // for tests: a write without an operation_id is sent without
 };
 
+// Makes a client of a channel, which it takes.
+int tine_from_channel(Channel *channel, Tine **out_tine);
+
 enum {
     RETRY_MS_DEFAULT = 10 * 1000,
     BUS_SILENCE_MS_DEFAULT = 15 * 1000, // three heartbeats

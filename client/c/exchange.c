@@ -13,11 +13,13 @@
 
 #include "base/error.h"
 #include "base/limits.h"
-#include "envelope.h"
 #include "os/clock.h"
 #include "os/random.h"
+#include "status.h"
 #include "tine_calls.h"
+#include "wait.h"
 #include "wire/encode.h"
+#include "wire/envelope.h"
 
 static void exchange_begin(Exchange *exchange, const Tine *tine);
 static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy);
@@ -136,7 +138,7 @@ static int exchange_try(Exchange *exchange, Tine *tine)
 // server that was restarted is there again; later ones are for a server that is in trouble.
 static bool retry_wait(Exchange *exchange)
 {
-    int64_t wait_ns = channel_backoff_ns(exchange->failures++);
+    int64_t wait_ns = backoff_ns(exchange->failures++);
     if (clock_monotonic_ns() + wait_ns >= exchange->retry_until_ns) return false;
     struct timespec left = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
     while (wait_ns > 0 && nanosleep(&left, &left) != 0)
@@ -155,17 +157,17 @@ static int64_t timeout_left_ms(const Exchange *exchange)
 // Packs the Request with the body last, straight from the message.
 static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out)
 {
-    Envelope envelope = {
-        .method = exchange->method,
-        .operation_id = exchange->operation_id,
+    RequestEnvelope envelope = {
+        .method = slice_of(exchange->method),
+        .operation_id = slice_of(exchange->operation_id),
         .timeout_ms = timeout_left_ms(exchange),
-        .traceparent = exchange->options->traceparent,
-        .token = tine->token,
+        .traceparent = slice_of(exchange->options->traceparent),
+        .token = slice_of(tine->token),
         .sync = exchange->options->sync,
     };
     size_t size = protobuf_c_message_get_packed_size(exchange->request);
     Error error = buffer_reset(out, 0);
-    if (!error) error = envelope_write(out, &envelope, size);
+    if (!error) error = envelope_request_write(out, &envelope, size);
     if (error) return error;
     // A daemon hangs up on a message over its limit; an engine in the process says so itself.
     if (tine->channel->is_remote && buffer_size(out) + size > REQUEST_BYTES_MAX) {
@@ -181,15 +183,11 @@ static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *ou
 
 static int reply_read(Exchange *exchange)
 {
-    int code = envelope_read(buffer_slice(exchange->received), exchange->status, &exchange->body);
+    int code =
+        status_of_response(buffer_slice(exchange->received), exchange->status, &exchange->body);
     if (code) {
         exchange->may_retry = code == STATUS_UNAVAILABLE && exchange->retry_until_ns > 0;
         if (exchange->failures == 0) exchange->failures = 1; // it is there, but not ready
     }
     return code;
-}
-
-int exchange_undecodable(const Exchange *exchange)
-{
-    return status_set(exchange->status, STATUS_INTERNAL, "INTERNAL", "the reply cannot be decoded");
 }

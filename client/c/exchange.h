@@ -28,6 +28,3 @@ typedef struct Exchange {
 
 // Makes the call. On success `body` is set. The first seven members are the caller's to set.
 int exchange_run(Exchange *exchange, Tine *tine);
-
-// INTERNAL: the reply's bytes are not what they should be.
-int exchange_undecodable(const Exchange *exchange);

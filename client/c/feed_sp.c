@@ -13,6 +13,7 @@
 #include "channel.h"
 #include "os/socket_path.h"
 #include "sp_wire.h"
+#include "wait.h"
 
 enum { POLL_MS_MAX = 60 * 1000 };
 
@@ -77,7 +78,7 @@ static FeedResult sp_feed_next(Feed *feed, int64_t until_ns, Slice *out_message)
         }
         if (!is_first && time_is_past(until_ns)) return FEED_SILENCE;
         struct pollfd wanted = {.fd = sp->fd, .events = POLLIN};
-        if (poll(&wanted, 1, channel_poll_ms(until_ns, POLL_MS_MAX)) > 0 && !receive(sp)) {
+        if (poll(&wanted, 1, poll_ms_until(until_ns, POLL_MS_MAX)) > 0 && !receive(sp)) {
             return FEED_BROKEN;
         }
     }

@@ -9,6 +9,7 @@
 #include "client.h"
 #if TINE_HAS_NNG
 #include "channel_nng.h"
+#include "status.h"
 #endif
 
 static const char EMBEDDED[] = "embedded:";

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "client.h"
+#include "status.h"
 #include "tine/v1/store.pb-c.h"
 #include "tine_calls.h"
 

@@ -16,6 +16,8 @@
 #include "os/clock.h"
 #include "os/process.h"
 #include "os/random.h"
+#include "status.h"
+#include "wait.h"
 
 enum {
     CONNECT_MS_MAX = 5000,
@@ -124,7 +126,7 @@ static void link_failed(Link *link, const char *why)
 {
     snprintf(link->why, sizeof(link->why), "%s", why);
     link->failures++;
-    link->connect_after_ns = clock_monotonic_ns() + channel_backoff_ns(link->failures);
+    link->connect_after_ns = clock_monotonic_ns() + backoff_ns(link->failures);
 }
 
 static Connection *connection_make(int fd)

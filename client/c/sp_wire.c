@@ -14,6 +14,7 @@
 
 #include "channel.h"
 #include "os/clock.h"
+#include "wait.h"
 
 enum {
     POLL_MS_MAX = 60 * 1000,
@@ -42,7 +43,7 @@ int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES])
 // A Unix socket whose backlog is full makes connect(2) wait; SO_SNDTIMEO bounds that.
 static bool connect_until(int fd, const char *path, int64_t deadline_ns)
 {
-    int ms = channel_poll_ms(deadline_ns, POLL_MS_MAX);
+    int ms = poll_ms_until(deadline_ns, POLL_MS_MAX);
     struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 + 1};
     if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0) return false;
     return connect_to(fd, path);
@@ -71,7 +72,7 @@ static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
     ssize_t count = send(fd, hello, SP_HELLO_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (count > 0 && got < SP_HELLO_BYTES) {
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
-        int ready = poll(&wanted, 1, channel_poll_ms(deadline_ns, POLL_MS_MAX));
+        int ready = poll(&wanted, 1, poll_ms_until(deadline_ns, POLL_MS_MAX));
         if (ready < 0 && errno == EINTR) continue;
         if (ready <= 0) {
             snprintf(why, SP_WHY_BYTES, "it accepted, but did not say hello");

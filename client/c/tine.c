@@ -11,6 +11,7 @@
 #include "channel_direct.h"
 #include "exchange.h"
 #include "fields.h"
+#include "status.h"
 #include "tine_calls.h"
 #include "unpack.h"
 #include "wire/wire.h"
@@ -56,7 +57,7 @@ int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
         if (response) {
             *out_response = response;
         } else {
-            code = exchange_undecodable(&exchange);
+            code = status_undecodable(exchange.status);
         }
     }
     reply_give(tine, exchange.received, &own);
@@ -101,7 +102,8 @@ static int page_lend(Exchange *exchange, bool *is_enough, char out_next_cursor[T
         TineLent lent = {&piece, 1, piece.size};
         *is_enough = !exchange->lender->read(exchange->lender->context, &lent);
     }
-    if (rest.size > 0 || cursor.size >= TINE_CURSOR_BYTES) return exchange_undecodable(exchange);
+    if (rest.size > 0 || cursor.size >= TINE_CURSOR_BYTES)
+        return status_undecodable(exchange->status);
     if (*is_enough) cursor.size = 0;
     if (!out_next_cursor) return STATUS_OK;
     if (cursor.size > 0) memcpy(out_next_cursor, cursor.bytes, cursor.size);

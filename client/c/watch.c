@@ -15,11 +15,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bus_message.h"
 #include "client.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "status.h"
 #include "tine_calls.h"
+#include "wait.h"
+#include "wire/bus_message.h"
 
 enum {
     WAIT_MS_MAX_AT_ONCE = 30 * 1000,
@@ -69,14 +71,9 @@ static void pause_if_hurried(TineWatch *watch, int64_t asked_ms, int64_t begun_n
 // What topics of a session's events begin with: "session/<id>/". NULL: out of memory.
 static char *topic_of(const char *session_id)
 {
-    static const char FIRST[] = "session/";
-    size_t id_size = strlen(session_id);
-    char *topic = calloc(1, sizeof(FIRST) + id_size + 1);
-    if (!topic || id_size == 0) return topic;
-    memcpy(topic, FIRST, sizeof(FIRST) - 1);
-    memcpy(topic + sizeof(FIRST) - 1, session_id, id_size);
-    topic[sizeof(FIRST) - 1 + id_size] = '/';
-    return topic;
+    char topic[BUS_TOPIC_BYTES_MAX] = "";
+    if (*session_id) (void)bus_topic_write(slice_of(session_id), slice_of(""), topic);
+    return strdup(topic);
 }
 
 static bool texts_copy(TineWatch *watch, const TineWatchOptions *options)
@@ -281,12 +278,12 @@ static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns)
 // Whether an event that has a sequence is the next one of the watch. One of a session says which
 // one was the session's last: between that and the position there is none of it. What a purged
 // session's watch gets, ListEvents says.
-static bool is_next(const TineWatch *watch, const BusMessage *head, bool is_mine)
+static bool is_next(const TineWatch *watch, const BusMessage *told, bool is_mine)
 {
     bool is_of_session = *watch->topic && is_mine;
-    if (is_of_session && slice_equal(head->type, slice_of("session.purged"))) return false;
-    if (head->sequence == watch->after_sequence + 1) return true;
-    uint64_t previous = head->previous_session_sequence;
+    if (is_of_session && slice_equal(told->type, slice_of("session.purged"))) return false;
+    if (told->sequence == watch->after_sequence + 1) return true;
+    uint64_t previous = told->previous_session_sequence;
     return is_of_session && previous > 0 && previous <= watch->after_sequence;
 }
 
@@ -301,37 +298,37 @@ static void fall_behind(TineWatch *watch, uint64_t told_newest)
 // looked at: those of other sessions move the position too.
 static Tine__V1__Event *message_take(TineWatch *watch, Slice message)
 {
-    BusMessage head;
-    if (!bus_message_read(message, &head)) {
+    BusMessage told;
+    if (!bus_message_read(message, &told)) {
         feed_drop(watch);
         return NULL;
     }
-    bool is_heartbeat = slice_equal(head.topic, slice_of("heartbeat"));
-    bool is_mine = slice_starts_with(head.topic, slice_of(watch->topic)) && !is_heartbeat;
+    bool is_heartbeat = slice_equal(told.topic, slice_of(BUS_TOPIC_HEARTBEAT));
+    bool is_mine = slice_starts_with(told.topic, slice_of(watch->topic)) && !is_heartbeat;
 
-    if (!slice_equal(head.instance_id, slice_of(watch->instance_id))) {
+    if (!slice_equal(told.instance_id, slice_of(watch->instance_id))) {
         fall_behind(watch, UINT64_MAX);
         return NULL;
     }
     if (is_heartbeat) {
-        if (head.sequence > watch->after_sequence) fall_behind(watch, head.sequence);
+        if (told.sequence > watch->after_sequence) fall_behind(watch, told.sequence);
         return NULL;
     }
-    bool is_kept = head.sequence > 0;
-    if (is_kept && head.sequence <= watch->after_sequence) return NULL; // listed already
-    if (is_kept && !is_next(watch, &head, is_mine)) {
-        if (is_mine) fall_behind(watch, head.sequence);
+    bool is_kept = told.sequence > 0;
+    if (is_kept && told.sequence <= watch->after_sequence) return NULL; // listed already
+    if (is_kept && !is_next(watch, &told, is_mine)) {
+        if (is_mine) fall_behind(watch, told.sequence);
         return NULL;
     }
     Tine__V1__Event *event = NULL;
-    if (is_mine && slice_starts_with(head.type, slice_of(watch->type_prefix))) {
-        event = tine__v1__event__unpack(NULL, head.event.size, head.event.bytes);
+    if (is_mine && slice_starts_with(told.type, slice_of(watch->type_prefix))) {
+        event = tine__v1__event__unpack(NULL, told.event.size, told.event.bytes);
         if (!event) {
             feed_drop(watch);
             return NULL;
         }
     }
-    if (is_kept) watch->after_sequence = head.sequence;
+    if (is_kept) watch->after_sequence = told.sequence;
     return event;
 }
 
@@ -353,10 +350,10 @@ static void page_replace(TineWatch *watch, Tine__V1__ListEventsResponse *page)
 // Lists what comes after the position. Waits for news only where no bus would tell of them.
 static int page_fetch(TineWatch *watch, int64_t until_ns, TineStatus *status)
 {
-    int64_t left_ms = channel_poll_ms(until_ns, WAIT_MS_MAX_AT_ONCE);
+    int64_t left_ms = poll_ms_until(until_ns, WAIT_MS_MAX_AT_ONCE);
     int64_t wait_ms = watch->feed ? 0 : left_ms;
     if (wait_ms > 0 && watch->tine->channel->feed_open) {
-        wait_ms = channel_poll_ms(watch->subscribe_after_ns, (int)wait_ms);
+        wait_ms = poll_ms_until(watch->subscribe_after_ns, (int)wait_ms);
     }
     Tine__V1__ListEventsRequest request = TINE__V1__LIST_EVENTS_REQUEST__INIT;
     request.after_sequence = watch->after_sequence;
@@ -395,7 +392,7 @@ static void pause_if_hurried(TineWatch *watch, int64_t asked_ms, int64_t begun_n
     if (clock_monotonic_ns() - begun_ns > asked_ms * 1000000 / 2) return;
     watch->pause_ms = watch->pause_ms == 0 ? PAUSE_MS_MIN : watch->pause_ms * 2;
     if (watch->pause_ms > PAUSE_MS_MAX) watch->pause_ms = PAUSE_MS_MAX;
-    int ms = channel_poll_ms(until_ns, (int)watch->pause_ms);
+    int ms = poll_ms_until(until_ns, (int)watch->pause_ms);
     struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0)
         continue;

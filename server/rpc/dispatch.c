@@ -12,24 +12,9 @@
 #include "rpc/field_rules.h"
 #include "text/utf8.h"
 #include "wire/encode.h"
-#include "wire/wire.h"
+#include "wire/envelope.h"
 
-// Fields of Request, Response and Status by number.
-enum {
-    REQUEST_FIELD_METHOD = 1,
-    REQUEST_FIELD_OPERATION_ID = 2,
-    REQUEST_FIELD_TIMEOUT_MS = 3,
-    REQUEST_FIELD_TOKEN = 5,
-    REQUEST_FIELD_SYNC = 6,
-    REQUEST_FIELD_BODY = 15,
-    RESPONSE_FIELD_STATUS = 1,
-    RESPONSE_FIELD_BODY = 15,
-    STATUS_FIELD_CODE = 1,
-    STATUS_FIELD_MESSAGE = 2,
-    STATUS_FIELD_REASON = 3,
-};
-
-static void envelope_deadline(Rpc *rpc, int64_t timeout_ms)
+static void set_deadline(Rpc *rpc, int64_t timeout_ms)
 {
     rpc->deadline_ns = INT64_MAX;
     if (timeout_ms == 0 || timeout_ms > TIME_MS_MAX / 1000) return;
@@ -37,7 +22,7 @@ static void envelope_deadline(Rpc *rpc, int64_t timeout_ms)
     rpc->deadline_ns = rpc->submitted_ns + timeout_ms * 1000000;
 }
 
-static Error envelope_method(Rpc *rpc, Slice path)
+static Error set_method(Rpc *rpc, Slice path)
 {
     if (path.size == 0) return rpc_fail(rpc, ERROR_INVALID_ARGUMENT, "method is required");
     if (path.size > METHOD_BYTES_MAX) {
@@ -58,7 +43,7 @@ static Error envelope_method(Rpc *rpc, Slice path)
                     TINE_VERSION, is_text ? (int)path.size : 0, (const char *)path.bytes);
 }
 
-static Error envelope_operation_id(Rpc *rpc, Slice operation_id)
+static Error set_operation_id(Rpc *rpc, Slice operation_id)
 {
     if (operation_id.size > OPERATION_ID_BYTES_MAX) {
         return rpc_fail(rpc, ERROR_TOO_LONG, "operation_id: %zu bytes, the limit is %d",
@@ -74,7 +59,7 @@ static Error envelope_operation_id(Rpc *rpc, Slice operation_id)
 }
 
 // Takes as long for a wrong token as for the right one, whatever they have in common.
-static Error envelope_token(const Rpc *rpc, Slice token)
+static Error check_token(const Rpc *rpc, Slice token)
 {
     if (rpc->token_wanted.size == 0) return ERROR_NONE;
     if (token.size != rpc->token_wanted.size) return ERROR_UNAUTHENTICATED;
@@ -85,35 +70,23 @@ static Error envelope_token(const Rpc *rpc, Slice token)
     return difference ? ERROR_UNAUTHENTICATED : ERROR_NONE;
 }
 
-static Error envelope_read(Rpc *rpc)
+static Error read_envelope(Rpc *rpc)
 {
     if (rpc->request.size > REQUEST_BYTES_MAX) {
         return rpc_fail(rpc, ERROR_TOO_LONG, "the request has %zu bytes, the limit is %d",
                         rpc->request.size, REQUEST_BYTES_MAX);
     }
-    Slice rest = rpc->request, path = {NULL, 0}, operation_id = {NULL, 0}, token = {NULL, 0};
-    int64_t timeout_ms = 0;
-    WireField field;
-    while (wire_next(&rest, &field)) {
-        if (field.type == WIRE_VARINT) {
-            if (field.number == REQUEST_FIELD_TIMEOUT_MS) timeout_ms = (int64_t)field.value;
-            if (field.number == REQUEST_FIELD_SYNC) rpc->wants_sync = field.value != 0;
-        }
-        if (field.type != WIRE_BYTES) continue; // with another type it is an unknown field
-        if (field.number == REQUEST_FIELD_METHOD) path = field.bytes;
-        if (field.number == REQUEST_FIELD_OPERATION_ID) operation_id = field.bytes;
-        if (field.number == REQUEST_FIELD_TOKEN) token = field.bytes;
-        if (field.number == REQUEST_FIELD_BODY) rpc->body = field.bytes;
-    }
-    if (rest.size > 0) {
+    RequestEnvelope envelope;
+    if (!envelope_request_read(rpc->request, &envelope, &rpc->body)) {
         return rpc_fail(rpc, ERROR_INVALID_ARGUMENT,
                         "the bytes are not a tine.v1.Request (rpc.proto)");
     }
-    envelope_deadline(rpc, timeout_ms);
-    Error error = envelope_token(rpc, token);
-    if (!error) error = envelope_method(rpc, path);
+    rpc->wants_sync = envelope.sync;
+    set_deadline(rpc, envelope.timeout_ms);
+    Error error = check_token(rpc, envelope.token);
+    if (!error) error = set_method(rpc, envelope.method);
     if (error) return error;
-    return envelope_operation_id(rpc, operation_id);
+    return set_operation_id(rpc, envelope.operation_id);
 }
 
 static size_t decode_budget(const Rpc *rpc)
@@ -123,7 +96,7 @@ static size_t decode_budget(const Rpc *rpc)
 
 Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes)
 {
-    Error error = envelope_read(rpc);
+    Error error = read_envelope(rpc);
     if (error) return error;
     bool has_unknown;
     error = field_rules_check(rpc->method->request, rpc->body, &rpc->detail, &has_unknown);
@@ -159,8 +132,8 @@ Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes)
 // A page of megabytes into memory that was given back would be faulted in, page by page, each time.
 static Error reply_empty(Rpc *rpc)
 {
-    return rpc->keeps_reply ? buffer_empty(&rpc->reply, REPLY_GAP)
-                            : buffer_reset(&rpc->reply, REPLY_GAP);
+    return rpc->keeps_reply ? buffer_empty(&rpc->reply, ENVELOPE_RESPONSE_GAP)
+                            : buffer_reset(&rpc->reply, ENVELOPE_RESPONSE_GAP);
 }
 
 Error dispatch_run(Rpc *rpc, Txn *txn)
@@ -187,25 +160,16 @@ Error dispatch_run(Rpc *rpc, Txn *txn)
     return ERROR_NONE;
 }
 
-static void finish_ok(Rpc *rpc)
-{
-    uint8_t header[REPLY_GAP];
-    size_t size = wire_put_tag(header, RESPONSE_FIELD_BODY, WIRE_BYTES);
-    size += wire_put_varint(header + size, buffer_size(&rpc->reply));
-    buffer_prepend(&rpc->reply, slice(header, size));
-}
-
 static void finish_failed(Rpc *rpc, Error error)
 {
     const char *message = rpc->detail.text[0] ? rpc->detail.text : error_text(error);
-    uint8_t status[ERROR_DETAIL_BYTES_MAX + 128];
-    size_t size = wire_put_varint_field(status, STATUS_FIELD_CODE, (uint64_t)error_status(error));
-    size += wire_put_bytes_field(status + size, STATUS_FIELD_MESSAGE, slice_of(message));
-    size += wire_put_bytes_field(status + size, STATUS_FIELD_REASON, slice_of(error_reason(error)));
+    ResponseStatus status = {
+        .code = (int32_t)error_status(error),
+        .message = slice_of(message),
+        .reason = slice_of(error_reason(error)),
+    };
     Error failed = reply_empty(rpc);
-    if (!failed) {
-        failed = wire_append_bytes(&rpc->reply, RESPONSE_FIELD_STATUS, slice(status, size));
-    }
+    if (!failed) failed = envelope_response_fail(&rpc->reply, &status);
     if (failed) log_write(LOG_ERROR, "no memory for a reply", NULL);
 }
 
@@ -230,6 +194,6 @@ void dispatch_finish(Rpc *rpc, Error error)
     if (error) {
         finish_failed(rpc, error);
     } else {
-        finish_ok(rpc);
+        envelope_response_begin(&rpc->reply);
     }
 }

@@ -4,9 +4,6 @@
 
 #include "rpc/rpc.h"
 
-// Room in front of a reply's body for the envelope.
-enum { REPLY_GAP = 16 };
-
 // Reads the envelope, finds the method, decodes and checks the request, and for a write runs its
 // `check`. `decode_budget_bytes` 0: by the request's size.
 MUST_USE Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes);

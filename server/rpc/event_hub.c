@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/limits.h"
+#include "wire/bus_message.h"
 
 struct EventQueue {
     EventHub *hub;
@@ -49,23 +50,14 @@ void event_hub_close(EventHub *hub)
     free(hub);
 }
 
-size_t event_topic(Ulid session, Slice type, char out[EVENT_TOPIC_BYTES_MAX])
-{
-    char id[ULID_TEXT_BYTES + 1];
-    bool is_global = ulid_is_zero(session);
-    if (!is_global) ulid_format(session, id);
-    int size = snprintf(out, EVENT_TOPIC_BYTES_MAX, "%s%s/%.*s", is_global ? "global" : "session/",
-                        is_global ? "" : id, (int)type.size, (const char *)type.bytes);
-    return (size_t)size;
-}
-
 // False: it does not fit, or there is no memory for it.
 static bool queue_put(EventQueue *queue, const ListedEvent *event)
 {
-    char topic[EVENT_TOPIC_BYTES_MAX];
-    size_t topic_bytes = event_topic(event->session, event->type, topic);
+    char topic[BUS_TOPIC_BYTES_MAX], id[ULID_TEXT_BYTES + 1] = "";
+    if (!ulid_is_zero(event->session)) ulid_format(event->session, id);
+    size_t topic_bytes = bus_topic_write(slice_of(id), event->type, topic);
     RecordHead head = {
-        .message_bytes = (uint32_t)(topic_bytes + 1 + event->bytes.size),
+        .message_bytes = (uint32_t)bus_message_bytes(topic_bytes, event->bytes.size),
         .topic_bytes = (uint32_t)topic_bytes,
     };
     size_t size = sizeof(head) + head.message_bytes;
@@ -73,8 +65,7 @@ static bool queue_put(EventQueue *queue, const ListedEvent *event)
     uint8_t *room;
     if (buffer_reserve(&queue->bytes, size, &room)) return false;
     memcpy(room, &head, sizeof(head));
-    memcpy(room + sizeof(head), topic, topic_bytes + 1);
-    memcpy(room + sizeof(head) + topic_bytes + 1, event->bytes.bytes, event->bytes.size);
+    bus_message_write(room + sizeof(head), slice(topic, topic_bytes), event->bytes);
     buffer_grow(&queue->bytes, size);
     return true;
 }

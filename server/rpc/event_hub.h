@@ -62,8 +62,3 @@ typedef struct HubEvent {
 
 bool event_batch_next(EventBatch *batch, HubEvent *out);
 void event_batch_free(EventBatch *batch);
-
-// Writes the topic of an event to `out`, with a NUL: "session/<id>/<type>", or "global/<type>" if
-// `session` is zero. Returns its bytes without the NUL. `type` has STRING_BYTES_MAX at most.
-enum { EVENT_TOPIC_BYTES_MAX = 320 };
-size_t event_topic(Ulid session, Slice type, char out[EVENT_TOPIC_BYTES_MAX]);

@@ -28,6 +28,7 @@
 #include "store/event.h"
 #include "store/operation.h"
 #include "store/purge.h"
+#include "wire/envelope.h"
 
 struct Writer {
     Store *store;
@@ -254,7 +255,7 @@ static Error replay(Rpc *rpc, Txn *txn, bool *out_is_replayed)
     Error error =
         operation_find(txn, rpc->operation_id, rpc->request_hash, out_is_replayed, &small);
     if (error || !*out_is_replayed) return error;
-    error = buffer_reset(&rpc->reply, REPLY_GAP);
+    error = buffer_reset(&rpc->reply, ENVELOPE_RESPONSE_GAP);
     if (error) return error;
     rpc->txn = txn;
     error = replay_expand(rpc, small);

@@ -24,6 +24,7 @@
 #include "transport/bus.h"
 #include "transport/client.h"
 #include "transport/nng_setup.h"
+#include "wire/bus_message.h"
 
 struct Bus {
     Engine *engine; // borrowed
@@ -156,10 +157,13 @@ static void send_heartbeat(Bus *bus, uint64_t newest_sequence)
     event.instance_id = (char *)(uintptr_t)store_instance_id(store);
     event.type = (char *)(uintptr_t)EVENT_HEARTBEAT;
     event.created_at = clock_now_ms(&store_options(store)->clock);
-    uint8_t bytes[256] = EVENT_HEARTBEAT; // and its NUL
-    size_t size = sizeof(EVENT_HEARTBEAT);
-    assert(size + protobuf_c_message_get_packed_size(&event.base) <= sizeof(bytes));
-    size += protobuf_c_message_pack(&event.base, bytes + size);
+    Slice topic = slice_of(BUS_TOPIC_HEARTBEAT);
+    uint8_t packed[224], bytes[256];
+    size_t packed_bytes = protobuf_c_message_get_packed_size(&event.base);
+    size_t size = bus_message_bytes(topic.size, packed_bytes);
+    assert(packed_bytes <= sizeof(packed) && size <= sizeof(bytes));
+    protobuf_c_message_pack(&event.base, packed);
+    bus_message_write(bytes, topic, slice(packed, packed_bytes));
     if (!send_bytes(bus, bytes, size)) log_write(LOG_ERROR, "no memory for a heartbeat", NULL);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "channel_local.h"
+#include "client.h"
 #include "content.h"
 
 typedef struct MethodRow {

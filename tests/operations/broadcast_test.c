@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "entries.h"
+#include "wire/bus_message.h"
 
 typedef struct Listener {
     EventQueue *queue;
@@ -50,8 +51,8 @@ static void heard_no_more(Listener *listener)
 
 static char *topic_of(Fixture *f, const char *session, const char *type)
 {
-    char *topic = fixture_alloc(f, EVENT_TOPIC_BYTES_MAX);
-    snprintf(topic, EVENT_TOPIC_BYTES_MAX, "session/%s/%s", session, type);
+    char *topic = fixture_alloc(f, BUS_TOPIC_BYTES_MAX);
+    snprintf(topic, BUS_TOPIC_BYTES_MAX, "session/%s/%s", session, type);
     return topic;
 }
 

@@ -12,6 +12,7 @@
 #include "os/socket_path.h"
 #include "server.h"
 #include "transport/bus.h"
+#include "wire/bus_message.h"
 
 enum { SELDOM_MS = 3600 * 1000 }; // a heartbeat that only arrivals bring
 
@@ -60,7 +61,7 @@ static Sp sub_connect(Bused *b)
 
 // One message: its topic is copied, its Event is to be freed.
 typedef struct News {
-    char topic[EVENT_TOPIC_BYTES_MAX];
+    char topic[BUS_TOPIC_BYTES_MAX];
     Event *event;
 } News;
 
@@ -158,7 +159,7 @@ TEST(a_subscriber_hears_a_heartbeat_first_and_then_each_event)
 
     IdText message;
     engine_append_text(b.server.engine, b.session, "m", message);
-    char topic[EVENT_TOPIC_BYTES_MAX];
+    char topic[BUS_TOPIC_BYTES_MAX];
     snprintf(topic, sizeof(topic), "session/%s/message.appended", b.session);
     CHECK(news_receive(sp, &news));
     CHECK_STR(news.topic, topic);
@@ -184,7 +185,7 @@ TEST(a_subscriber_of_libnng_filters_by_topic)
     engine_new_session(b.server.engine, NULL, other);
     nng_socket socket;
     nng_msg *message;
-    char url[160], topic[EVENT_TOPIC_BYTES_MAX];
+    char url[160], topic[BUS_TOPIC_BYTES_MAX];
     snprintf(url, sizeof(url), "ipc://%s", b.path);
     CHECK_EQ(nng_sub0_open(&socket), 0);
     snprintf(topic, sizeof(topic), "session/%s/", b.session);

@@ -8,13 +8,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "bus_message.h"
-#include "envelope.h"
 #include "harness.h"
 #include "notation.h"
 #include "os/clock.h"
 #include "sp_wire.h"
+#include "status.h"
 #include "tine/v1/records.pb-c.h"
+#include "wire/bus_message.h"
+#include "wire/envelope.h"
 
 static Slice bytes_of(const char *notation, Buffer *buffer)
 {
@@ -181,14 +182,14 @@ TEST(requests_are_written_as_the_vectors_say)
         CLEANUP(buffer_free) Buffer written = {.bytes = NULL};
         request_vector_encode(vector, &wanted);
         Slice body = bytes_of(vector->body, &content);
-        Envelope envelope = {
-            .method = vector->method,
-            .operation_id = vector->operation_id,
+        RequestEnvelope envelope = {
+            .method = slice_of(vector->method),
+            .operation_id = slice_of(vector->operation_id),
             .timeout_ms = vector->timeout_ms,
-            .traceparent = vector->traceparent,
-            .token = vector->token,
+            .traceparent = slice_of(vector->traceparent),
+            .token = slice_of(vector->token),
         };
-        CHECK_EQ(envelope_write(&written, &envelope, body.size), ERROR_NONE);
+        CHECK_EQ(envelope_request_write(&written, &envelope, body.size), ERROR_NONE);
         CHECK_EQ(buffer_append(&written, body), ERROR_NONE);
         printf("%s\n", vector->name);
         CHECK_BYTES(buffer_slice(&written), buffer_slice(&wanted));
@@ -204,7 +205,7 @@ TEST(replies_are_read_as_the_vectors_say)
         TineStatus status;
         Slice body = {NULL, 0};
         printf("%s\n", vector->name);
-        int code = envelope_read(bytes_of(vector->bytes, &reply), &status, &body);
+        int code = status_of_response(bytes_of(vector->bytes, &reply), &status, &body);
         CHECK_EQ(code, vector->code);
         CHECK_EQ(status.code, code);
         if (!vector->is_ok) {

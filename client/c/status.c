@@ -1,17 +1,20 @@
-// Statuses that the client itself comes to, and the times that channels share.
+// Statuses. A message or reason of the server's that is too long for TineStatus is cut between two
+// characters.
+
+#include "status.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/error.h"
-#include "channel.h"
-#include "os/clock.h"
+#include "text/utf8.h"
+#include "wire/envelope.h"
 
 int status_set(TineStatus *status, int code, const char *reason, const char *message)
 {
     if (!status) return code;
     status->code = code;
-    if (!*reason && !*message) { // each call that succeeds
+    if (!*reason && !*message) { // the common case, a call that succeeds
         status->reason[0] = status->message[0] = '\0';
         return code;
     }
@@ -44,25 +47,32 @@ int status_out_of_memory(TineStatus *status)
                       "the client is out of memory");
 }
 
-int64_t channel_backoff_ns(unsigned failures)
+int status_undecodable(TineStatus *status)
 {
-    if (failures == 0) return 0;
-    int64_t ms = CHANNEL_BACKOFF_MS_MIN;
-    while (--failures > 0 && ms < CHANNEL_BACKOFF_MS_MAX)
-        ms *= 2;
-    return (ms < CHANNEL_BACKOFF_MS_MAX ? ms : CHANNEL_BACKOFF_MS_MAX) * 1000000;
+    return status_set(status, STATUS_INTERNAL, "INTERNAL", "the reply cannot be decoded");
 }
 
-bool time_is_past(int64_t time_ns)
+static void copy_text(Slice text, char *out, size_t room)
 {
-    return time_ns != INT64_MAX && clock_monotonic_ns() >= time_ns;
+    text = utf8_cut(text, room - 1);
+    if (text.size > 0) memcpy(out, text.bytes, text.size);
+    out[text.size] = '\0';
 }
 
-int channel_poll_ms(int64_t until_ns, int max)
+int status_of_response(Slice response, TineStatus *status, Slice *out_body)
 {
-    if (until_ns == INT64_MAX) return max;
-    int64_t left_ns = until_ns - clock_monotonic_ns();
-    if (left_ns <= 0) return 0;
-    int64_t ms = (left_ns + 999999) / 1000000;
-    return ms < max ? (int)ms : max;
+    ResponseStatus read;
+    Slice body;
+    if (!envelope_response_read(response, &read, &body)) return status_undecodable(status);
+    if (read.code == STATUS_OK) {
+        *out_body = body;
+        return status_set(status, STATUS_OK, "", "");
+    }
+    bool is_known = read.code > 0 && read.code <= STATUS_UNAUTHENTICATED; // gRPC's greatest
+    int code = is_known ? read.code : STATUS_UNKNOWN;
+    if (!status) return code;
+    status->code = code;
+    copy_text(read.reason, status->reason, sizeof(status->reason));
+    copy_text(read.message, status->message, sizeof(status->message));
+    return code;
 }
