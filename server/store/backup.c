@@ -1,4 +1,4 @@
-// Backups. All three go the same way: copy, check, give the copy its name.
+// Backups. All three functions copy, check the copy, and then give it its name.
 
 #include "store/backup.h"
 
@@ -104,7 +104,7 @@ Error backup_replace(const char *directory, const char *partial, const char *kep
     return error;
 }
 
-// Opens a copy once, to make it another instance without events.
+// Opens the copy once, to give it a new instance ID and remove its events.
 static Error renew(const char *partial, ErrorDetail *detail)
 {
     StoreOptions options = {.directory = partial};

@@ -1,5 +1,5 @@
-// Copies of a store. The file is opened for reading beside whoever writes to it; what guards it
-// from two writers, the lock of its directory, is not needed for that.
+// Store copies. The file is opened for reading while another process may write to it. The lock of
+// the directory only keeps out a second writer, so a copy does not need it.
 
 #include "store/copy.h"
 
@@ -91,7 +91,8 @@ static Error delete_events(Txn *txn)
     return ERROR_NONE;
 }
 
-// In slices: one transaction holds a bounded number of pages only. The new id comes with the last.
+// Works in slices, because a transaction can hold only a limited number of pages. The last one sets
+// the new instance ID.
 Error store_renew(Store *store, ErrorDetail *detail)
 {
     bool is_done = false;

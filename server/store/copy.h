@@ -1,4 +1,5 @@
-// Copies of a store: for backups, and to give unused space back.
+// Store copies: copies a store for a backup or for compaction, and makes a copy independent of its
+// original.
 
 #pragma once
 
@@ -6,26 +7,27 @@
 #include "store/store.h"
 
 typedef struct StoreCopy {
-    const char *from; // the store's directory; a daemon may be writing to it
-    const char *to;   // must not exist: it is made, and is a store of its own then
-    bool is_compact;  // without what is free in the file
+    const char *from; // directory of the store; a daemon may be writing to it
+    const char *to;   // directory of the copy, which is created and must not exist
+    bool is_compact;  // omit unused space
 } StoreCopy;
 
-// Copies what is committed when it begins, all of it and nothing half, and flushes the copy to the
-// disk. When it fails, nothing of it is left.
+// Copies exactly what is committed at the beginning and flushes the copy to the disk. After an
+// error, nothing of the copy is left.
 //
 // ERROR_INVALID_ARGUMENT: `to` exists, a path is too long, or `from` is not on a local file system.
 // ERROR_IO: there is no store in `from`, or a file cannot be read or written. ERROR_STORE_FULL: the
 // disk of `to` is full. ERROR_CORRUPT: `from` is damaged. ERROR_UNAVAILABLE: this process has
-// `from` open, or all its reader slots are taken. `detail` says which.
+// `from` open, or all reader slots of `from` are taken. `detail` says which.
 MUST_USE Error store_copy(const StoreCopy *copy, ErrorDetail *detail);
 
-// Makes a copy a store of its own for those who watch: with a new instance id, and without the
-// events so far, whose sequences the original goes on to use. The store must be open for writing;
-// to be closed after it. An interrupted one may be run again.
+// Makes clients that watch events see a different store: removes all events, because the original
+// will use their sequences for other events, and then sets a new instance ID. The store must be
+// open for writing, and the caller must close it afterwards. If it is interrupted, it can be run
+// again.
 MUST_USE Error store_renew(Store *store, ErrorDetail *detail);
 
-// Makes data.mdb a store by itself, before it gets another name or place: what a power cut left is
-// put back, and all is on the disk. The caller has the directory's lock. ERROR_IO, ERROR_CORRUPT,
-// ERROR_STORE_FULL.
+// Makes data.mdb complete without the other files, before it is renamed or linked: undoes what a
+// power cut left half done, and flushes everything to the disk. The caller must hold the lock of
+// the directory. ERROR_IO, ERROR_CORRUPT, ERROR_STORE_FULL.
 MUST_USE Error store_settle(const char *directory, ErrorDetail *detail);

@@ -1,5 +1,5 @@
-// The files of a store. The data gets a new place by link and rename alone, so that a whole store
-// is in the directory at each moment.
+// Store files. The data is moved only by link and rename, so that at each moment a complete store
+// is in the directory.
 
 #include "store/files.h"
 
@@ -13,7 +13,7 @@
 #include "os/directory.h"
 #include "os/lock.h"
 
-// All files of a store. The data is the first.
+// All files of a store.
 static const char *const NAMES[STORE_FILES_COUNT] = {KV_FILE_DATA, KV_FILE_LOCK, KV_FILE_PAIR,
                                                      KV_FILE_FLUSHED, STORE_FILE_LOCK};
 
@@ -116,7 +116,7 @@ Error store_files_swap(const char *directory, const char *from, bool removes_flu
     if (rename(store_path(from, KV_FILE_DATA).text, to.text) != 0) {
         return fail(detail, "rename the copy to", to.text);
     }
-    // These belong to the old data.
+    // These files belong to the old data.
     (void)unlink(store_path(directory, KV_FILE_LOCK).text);
     if (removes_flushed) (void)unlink(store_path(directory, KV_FILE_FLUSHED).text);
     store_files_remove(from);

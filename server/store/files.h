@@ -1,9 +1,9 @@
-// The files of a store: their names, and a store as a set of files that is locked, measured, moved
-// and removed.
+// Store files: names the files of a store, and locks, measures, moves and removes a store as a set
+// of files.
 //
-// A store's directory holds the files of kv/durable/file_names.h, the lock below, and for a time: a
-// copy in the making (store/partial.h), a migration (store/migrate.h), and stores that were
-// replaced.
+// The directory of a store holds the files of kv/durable/file_names.h and the lock file below. It
+// may also hold an unfinished copy (store/partial.h), an unfinished migration (store/migrate.h),
+// and stores that were replaced.
 
 #pragma once
 
@@ -15,55 +15,55 @@
 #include "kv/durable/file_names.h"
 #include "report/error_detail.h"
 
-#define STORE_FILE_LOCK "tine.lock" // held by the process that has the store open for writing
+#define STORE_FILE_LOCK "tine.lock" // locked by the process that has the store open
 
-enum { STORE_PATH_BYTES_MAX = PATH_BYTES_MAX + 64 }; // a directory and our names below it
+enum { STORE_PATH_BYTES_MAX = PATH_BYTES_MAX + 64 }; // a directory and a name in it
 
 typedef struct StorePath {
     char text[STORE_PATH_BYTES_MAX];
 } StorePath;
 
-// Joins a directory, whose path is shorter than PATH_BYTES_MAX, and one of our names.
+// Joins a directory and the name of a store file. The path of the directory must be shorter than
+// PATH_BYTES_MAX.
 StorePath store_path(const char *directory, const char *name);
 
-// Where a migration makes its copy, and where the `number`th store that a migration to `format`
-// replaced is kept (from 1).
+// Return the directory in which a migration makes its copy, and the directory that keeps the store
+// replaced by migration number `number` (from 1) to `format`.
 StorePath store_path_migrating(const char *directory);
 StorePath store_path_before_format(const char *directory, int format, int number);
 
-// Returns whether there is a store in `directory`, whatever state it is in.
+// Returns whether there is a store in `directory`, in whatever state.
 bool store_files_exist(const char *directory);
 
-// The bytes of a store's data. 0: there is no store in `directory`.
+// Returns the size of the store's data file. 0: there is no store in `directory`.
 uint64_t store_files_bytes(const char *directory);
 
-// Takes a store's lock. The caller closes `*out_descriptor` to give it back. ERROR_UNAVAILABLE:
-// another process has it; `detail` names it, and ends with `advice`. ERROR_IO.
+// Locks a store. The caller closes `*out_descriptor` to unlock it. ERROR_UNAVAILABLE: another
+// process holds the lock; `detail` names it and ends with `advice`. ERROR_IO.
 MUST_USE Error store_files_lock(const char *directory, const char *advice, ErrorDetail *detail,
                                 int *out_descriptor);
 
-// Removes what opening a store has left beside its data. Nobody may have it open.
+// Removes the files that opening a store adds to its data. The store must not be open.
 void store_files_clean(const char *directory);
 
-// Removes a store and its directory. Other files in it stay, and then the directory does.
+// Removes the files of a store, and its directory if nothing else is in it.
 void store_files_remove(const char *directory);
 
-// The paths that store_files_remove removes from a directory, for a caller that cannot build them
-// when it needs them, such as a signal handler.
+// Fills in the paths that store_files_remove would remove. For callers that cannot build paths when
+// they need them, such as a signal handler.
 enum { STORE_FILES_COUNT = 5 };
 void store_files_paths(const char *directory, StorePath out_paths[STORE_FILES_COUNT]);
 
-// Gives the data of the store in `directory` a second name, in the new directory `kept`, which is a
-// store of its own then. Both names are on the disk when it returns. `with_flushed`: also its
-// flushed.mdb, which data that is not settled (store_settle) needs. ERROR_IO, ERROR_STORE_FULL:
-// nothing of `kept` is left.
+// Links the data of the store in `directory` into the new directory `kept`, which then is a store,
+// too. Flushes both names to the disk. `with_flushed`: also links flushed.mdb, which data needs
+// that is not settled (store_settle). ERROR_IO, ERROR_STORE_FULL: nothing of `kept` is left.
 MUST_USE Error store_files_keep(const char *directory, const char *kept, bool with_flushed,
                                 ErrorDetail *detail);
 
-// Puts the data of the store in `from` in the place of that in `directory`, and removes the rest of
-// `from`. At each moment, and after a power cut, there is a whole store in `directory`. The caller
-// holds the lock of `directory`, and has kept the old data if it is wanted. `removes_flushed`: the
-// old data was not settled, so its flushed.mdb goes as well. ERROR_IO: the old data is still in its
-// place, or a name could not be flushed.
+// Moves the data of the store in `from` to `directory`, where it replaces the old data, and removes
+// the rest of `from`. At each moment, and after a power cut, `directory` contains a complete store.
+// The caller holds the lock of `directory` and has kept the old data if it is still needed.
+// `removes_flushed`: also removes flushed.mdb, because the old data was not settled. ERROR_IO: the
+// old data is still in place, or a name could not be flushed.
 MUST_USE Error store_files_swap(const char *directory, const char *from, bool removes_flushed,
                                 ErrorDetail *detail);

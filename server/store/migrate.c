@@ -1,6 +1,6 @@
-// Bringing a store up to this program's format. Each step takes it from one format to the next, in
-// slices of sessions, and the format is set with the last slice. The copy is flushed once, at its
-// end: until the rename nobody needs it.
+// Migration. Each step goes from one format to the next, in slices of sessions. The last slice of a
+// step also sets the format. The copy is flushed only once, at the end, because nobody needs it
+// before the rename.
 
 #include "store/migrate.h"
 
@@ -21,7 +21,7 @@
 
 enum {
     SLICE_SESSIONS = 1000,
-    KEPT_MAX = 1000, // directories of older files, tried one after the other
+    KEPT_MAX = 1000, // directories of replaced stores that are tried in turn
 };
 
 static Error copy_and_migrate(Store *store, uint64_t version, ErrorDetail *detail);
@@ -63,7 +63,7 @@ static Error copy_and_migrate(Store *store, uint64_t version, ErrorDetail *detai
     return error;
 }
 
-// Format 2 lists sessions that are active, archived, busy and retrying: SessionListing.
+// Format 2 adds rows for active, archived, busy and retrying sessions: see SessionListing.
 static Error index_states(Txn *txn, Ulid id)
 {
     Session *settings, *head;
@@ -76,10 +76,11 @@ static Error index_states(Txn *txn, Ulid id)
 
 typedef Error (*MigrateSession)(Txn *txn, Ulid id);
 
-// What takes each session of a format to the next.
+// The function that brings a session of a format to the next format.
 static const MigrateSession STEPS[STORE_FORMAT_VERSION] = {[1] = index_states};
 
-// Visits the sessions after `after`, at most a slice; *out_done: these were the last.
+// Visits at most one slice of the sessions after `*after` and moves `*after`. Sets `*out_done`
+// after the last session.
 static Error slice_visit(Txn *txn, MigrateSession visit, Ulid *after, bool *out_done)
 {
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;

@@ -1,9 +1,9 @@
-// Bringing a store of an older format up to this program's.
+// Migration: brings a store of an older format to the format of this program.
 //
-// What is at the store's place is a whole store at each moment: a copy is made and brought up in
-// DIRECTORY/migrating, flushed, and then takes the place of the file by a rename. The old file
-// stays as a store of its own in DIRECTORY/before-format-N (or before-format-N-2 … if that is
-// taken), until somebody removes it. A migration that was interrupted begins anew.
+// There is a complete store in the directory at each moment. A migration makes a copy in
+// DIRECTORY/migrating, changes the copy, flushes it, and renames it over the old file. The old file
+// stays as a store of its own in DIRECTORY/before-format-N (or before-format-N-2 and so on, if that
+// exists) until somebody removes it. A migration that was interrupted starts again.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 // The oldest format that can be migrated.
 enum { MIGRATE_FORMAT_MIN = 1 };
 
-// Brings an attached store, whose format is `version`, up to its options' format, and attaches the
-// result. ERROR_STORE_FULL: there is no room for the copy. ERROR_IO, ERROR_CORRUPT. The store is as
-// it was when it fails, and nothing of the copy is left.
+// Migrates an attached store from format `version` to the format in its options, and reopens the
+// result. ERROR_STORE_FULL: there is no room for the copy. ERROR_IO, ERROR_CORRUPT. After an error,
+// the store is unchanged and nothing of the copy is left.
 MUST_USE Error migrate_store(Store *store, uint64_t version, ErrorDetail *detail);

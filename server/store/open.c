@@ -1,11 +1,12 @@
-// Opening a store: the file, its format, its state, and what a power cut left.
+// Opening: attaches the file, checks its format, migrates it, loads its state, and renews it after
+// a power cut.
 
 #include "store/open.h"
 
 #include "store/migrate.h"
 #include "store/set_back.h"
 
-// Returns an error unless the file can be used as it is, or after a migration.
+// Returns an error unless the file can be used as it is or after a migration.
 static Error format_check(const StoreOptions *options, uint64_t format, ErrorDetail *detail)
 {
     uint64_t wanted = options->format;

@@ -1,4 +1,4 @@
-// Copies in the making, and the signal handler that removes one.
+// Unfinished copies, and the signal handler that removes one.
 
 #include "store/partial.h"
 
@@ -34,7 +34,7 @@ void partial_remove_stale(const char *directory, const char *name)
     if (entries) closedir(entries);
 }
 
-// Built in advance: a signal handler may not call snprintf.
+// Built in advance, because a signal handler must not call snprintf.
 static StorePath guarded, guarded_files[STORE_FILES_COUNT];
 
 static void remove_guarded(int signal_number)

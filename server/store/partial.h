@@ -1,22 +1,23 @@
-// Copies in the making: a store in a directory NAME.partial-PID, until it is complete and checked.
+// Unfinished copies: names and removes copies of a store that are not yet complete and checked.
+// Such a copy is in a directory NAME.partial-PID.
 
 #pragma once
 
 #include "store/files.h"
 
-// Writes the path of this process's copy for `target`. ERROR_INVALID_ARGUMENT: it is too long.
+// Returns the path of this process's copy for `target`. ERROR_INVALID_ARGUMENT: it is too long.
 MUST_USE Error partial_path(const char *target, ErrorDetail *detail, StorePath *out);
 
-// Removes the copies for `directory`/`name` that other processes left behind. The caller holds the
-// lock of `directory`, so none of them is in use.
+// Removes copies for `directory`/`name` that other processes left. The caller must hold the lock of
+// `directory`, so that none of them is in use.
 void partial_remove_stale(const char *directory, const char *name);
 
-// From now on SIGINT, SIGTERM and SIGHUP remove this copy before they end the process. NULL: they
-// only end it. For a program that does nothing else meanwhile; one copy at a time.
+// Makes SIGINT, SIGTERM and SIGHUP remove this copy before they end the process. NULL: they only
+// end the process. For programs that do nothing else meanwhile. One copy at a time.
 void partial_guard(const char *directory);
 
-// Removes what opening the copy has left beside its data, and what a migration of it kept.
+// Removes the files that opening the copy added, and the store that a migration of it kept.
 void partial_clean(const char *directory);
 
-// Removes the copy and ends its guard.
+// Removes the copy and resets the signals.
 void partial_remove(const char *directory);

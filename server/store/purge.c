@@ -92,8 +92,8 @@ Error purge_session(Txn *txn, Ulid session, bool keep_for_forks, bool *out_kept)
     return event_put(txn, session, head, &event);
 }
 
-// Called for each row before it is deleted. Deletes the rows of other tables that depend on it, and
-// subtracts them from `*rows_left`.
+// Called for each row before it is deleted. Changes or deletes the rows of other tables that depend
+// on it, and subtracts them from `*rows_left`.
 typedef Error (*RowDeleted)(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left);
 
 // Deletes the rows of one table that begin with the session's ID, from the front, until

@@ -1,5 +1,5 @@
-// What becomes of a store that was taken back. Nothing may be issued before all of this is on the
-// disk, else the next power cut would have the same ids issued a third time.
+// Set-back stores. No ID or sequence may be issued before all of this is on the disk. Otherwise the
+// next power cut would cause the same IDs to be issued a third time.
 
 #include "store/set_back.h"
 
@@ -8,8 +8,8 @@
 #include "report/log.h"
 #include "store/copy.h"
 
-// The last id is part of what was taken back. Where the clock is behind it, or stands still, the
-// next ones would be those that clients have seen.
+// Skips IDs. The last ID was taken back with the rest. If the clock is behind it or stands still,
+// the next IDs would be ones that clients have already seen.
 static Error skip_ids(Store *store, ErrorDetail *detail)
 {
     static const uint8_t LOW_BYTES[10];
@@ -17,7 +17,7 @@ static Error skip_ids(Store *store, ErrorDetail *detail)
     Error error = txn_begin(store, /* is_write= */ true, NULL, detail, &txn);
     if (error) return error;
     Ulid next = ulid_make(ulid_time_ms(txn.state.last_id) + SET_BACK_SKIP_MS, LOW_BYTES);
-    if (ulid_compare(next, txn.state.last_id) > 0) { // else the milliseconds have come to their end
+    if (ulid_compare(next, txn.state.last_id) > 0) { // false if the time would overflow
         txn.state.last_id = next;
         txn.state_is_dirty = true;
     }

@@ -1,12 +1,13 @@
-// A store that a power cut or a disk's error took back to its last flush, on its way to be opened.
+// Set-back stores: renews a store that a power cut or a disk error took back to its last flush.
 
 #pragma once
 
 #include "report/error_detail.h"
 #include "store/store.h"
 
-// Makes it another instance, without events, if it was taken back: sequences that watchers have
-// seen will be issued again, so they are told. Ids that were lost with their records are not issued
-// again: ids go on SET_BACK_SKIP_MS after the last one. On the disk when it returns.
-// `out_is_renewed`: so it was.
+// If the store was taken back, makes it another instance without events: sequences that clients
+// have seen will be issued again, and clients notice the new instance. IDs of lost records are not
+// issued again, because the next IDs are SET_BACK_SKIP_MS later. All of this is on the disk when
+// the function returns. `*out_is_renewed` is set if the store was taken back. The caller must then
+// load it again.
 MUST_USE Error store_note_set_back(Store *store, ErrorDetail *detail, bool *out_is_renewed);

@@ -1,5 +1,4 @@
-// The check in a process of its own. Its result comes back through a pipe. A process that died
-// sends none.
+// Verification. The child process sends its result through a pipe. If it died, it sends nothing.
 
 #include "store/verify.h"
 #include "store/open.h"
