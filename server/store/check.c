@@ -1,5 +1,5 @@
-// The check: its transaction, and its passes in order. Each pass is a file of its own; the events
-// come before the sessions, which ask for the last event of each.
+// Store check: runs its passes in order, in one transaction. Each pass has its own file. The pass
+// over events comes before that over sessions, which needs the last event of each session.
 
 #include "store/check.h"
 

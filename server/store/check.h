@@ -1,18 +1,18 @@
-// The check of a store: every table against every other, in one read transaction.
+// Store check: verifies all tables of a store against each other, in one read transaction.
 //
-// What is kept twice is computed anew and compared: a session's head from its log and its origins,
-// each index from the records and each record from its indexes, the chain of events, the counters
-// of meta. Sessions under purge are looked at only as far as the purge keeps promises while it
-// runs.
+// The check computes anew what is stored twice, and compares: a session's head record with its log
+// and its origins, each index with the records and each record with its indexes, the chain of
+// events, and the counters of meta. For a session that is being purged, it checks only what holds
+// during a purge.
 //
-// A check reads everything and may take minutes; meanwhile its snapshot keeps freed pages from
-// being used again.
+// A check reads everything and may take minutes. Meanwhile its snapshot keeps freed pages from
+// being reused.
 
 #pragma once
 
 #include "store/damage.h"
 
-// Checks the store as it is committed now; writes may go on meanwhile. `options` may be NULL.
-// Damage is no error: the errors are those of the environment, ERROR_IO and ERROR_OUT_OF_MEMORY,
-// and ERROR_CORRUPT where the file itself is broken and cannot be read on.
+// Checks what is committed at the beginning. Writes may continue. `options` may be NULL. Damage is
+// reported and is not an error. ERROR_IO, ERROR_OUT_OF_MEMORY; ERROR_CORRUPT: the file itself is
+// broken and cannot be read further.
 MUST_USE Error store_check(Store *store, const StoreCheckOptions *options, StoreCheckResult *out);

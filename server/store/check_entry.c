@@ -1,4 +1,5 @@
-// Entries and their indexes, in both directions: owner, external id, marker or setting, parts.
+// Check of entries and their indexes, in both directions: owner, external ID, marker or setting,
+// parts.
 
 #include "store/check_pass.h"
 #include "store/marker.h"
@@ -7,7 +8,7 @@
 #include "store/message_part.h"
 #include "store/record.h"
 
-// An entry, as far as its indexes ask.
+// The fields of an entry that its indexes depend on.
 typedef struct Entry {
     Slice key;
     Ulid session;
@@ -33,7 +34,8 @@ static bool kind_is_indexed(MessageKind kind)
     return kind == MESSAGE_KIND_COMPACTION || kind == MESSAGE_KIND_SETTING;
 }
 
-// The value that the index must have of a marker. False: the marker's own id is malformed.
+// Computes the value that a marker's index row must have. Returns false if the cut-off in the
+// marker is not an ID.
 static bool cut_off_of(const Marker *marker, Ulid *out)
 {
     *out = ULID_MAX;
@@ -42,7 +44,7 @@ static bool cut_off_of(const Marker *marker, Ulid *out)
     return ulid_parse(slice_of(marker->before_message_id), out);
 }
 
-// A cut-off must be in the history that the marker belongs to.
+// Checks that a cut-off is in the history of its marker.
 static Error check_cut_off(Check *check, const Entry *entry, Ulid cut_off)
 {
     if (ulid_is_zero(cut_off) || ulid_equal(cut_off, ULID_MAX)) return ERROR_NONE;
@@ -121,7 +123,7 @@ static Error check_parts_of(Check *check, const Entry *entry)
     return ERROR_NONE;
 }
 
-// The rows by which an open message takes parts.
+// Checks the rows with which an open message accepts parts (store/message_open.h).
 static Error check_open_rows(Check *check, const Entry *entry, Slice bytes)
 {
     const Message *message = entry->message;
@@ -164,7 +166,7 @@ Error check_entry_indexes(Check *check, Slice key, SessionState state, const Mes
     };
     Error error = check_owner_of(check, &entry);
     if (!error) error = check_marker_of(check, &entry);
-    // A tombstone keeps its messages, markers and origins alone.
+    // A tombstone keeps only its messages, markers and origins.
     if (error || !state.is_live) return error;
     error = check_external_of(check, &entry);
     if (error || entry.is_deleted || is_purged) return error;
@@ -173,9 +175,10 @@ Error check_entry_indexes(Check *check, Slice key, SessionState state, const Mes
     return check_open_rows(check, &entry, bytes);
 }
 
-// The way back: from a row of an index to the entry it names.
+// The reverse direction: from an index row to the entry that it names.
 
-// The message that a row names; NULL if there is none, which is reported as `kind`.
+// Reads the message that a row names. If there is none, reports damage of kind `kind` and sets
+// `*out` to NULL.
 static Error entry_named(Check *check, DamageKind kind, StoreTable table, Slice key, Ulid session,
                          Ulid id, const Message **out)
 {
@@ -189,7 +192,7 @@ static Error entry_named(Check *check, DamageKind kind, StoreTable table, Slice 
         check_damage(check, kind, table, key, "there is no such message");
         return ERROR_NONE;
     }
-    if (bytes.size < MESSAGE_HEADER_BYTES) return ERROR_NONE; // reported where it stands
+    if (bytes.size < MESSAGE_HEADER_BYTES) return ERROR_NONE; // check_log reports it
     Message *message;
     error = check_decode(check, &message__descriptor, TABLE_MESSAGES, key_slice(&record_key),
                          slice_skip(bytes, MESSAGE_HEADER_BYTES), &message);
@@ -214,7 +217,7 @@ static Error check_owner_row(Check *check, void *context, Slice key, Slice bytes
     return ERROR_NONE;
 }
 
-// Whether the rows of this session are not going away just now.
+// Returns whether no purge is deleting the rows of this session.
 static Error is_settled(Check *check, Slice key, bool *out)
 {
     SessionState state;
@@ -226,7 +229,7 @@ static Error is_settled(Check *check, Slice key, bool *out)
 static Error check_marker_row(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;
-    (void)bytes; // compared from the entry's side
+    (void)bytes; // check_marker_of compares it
     bool settled = false;
     Error error = is_settled(check, key, &settled);
     if (error || !settled) return error;
@@ -270,7 +273,7 @@ static Error check_external_row(Check *check, void *context, Slice key, Slice by
 static Error check_part_row(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;
-    (void)bytes; // compared from the message's side
+    (void)bytes; // check_parts_of compares it
     bool settled = false;
     Error error = is_settled(check, key, &settled);
     if (error || !settled) return error;
@@ -304,8 +307,8 @@ static Error count_part_row(Check *check, void *context, Slice key, Slice bytes)
     return error;
 }
 
-// Every row that a message asks for was looked for already. So only where there are more of them is
-// each row's message read: one message may have thousands of rows.
+// All rows that messages require were looked up already. So the message of each row is read only if
+// there are more rows than that. One message may have thousands of rows.
 static Error check_part_rows(Check *check)
 {
     uint64_t count = 0;

@@ -1,6 +1,6 @@
-// Events: every sequence of the ring is there, unless a purge took it; each event names the one
-// before it of its session. A purge takes published events only, and leaves its own event behind
-// them: a gap without a later purge is damage.
+// Check of events. Each sequence of the ring must exist, unless a purge removed it, and each event
+// must name the previous one of its session. A purge removes only published events and stores its
+// own event after them. So a gap without a later purge is damage.
 
 #include <stdlib.h>
 
@@ -8,13 +8,13 @@
 #include "store/event.h"
 
 typedef struct LastEvent {
-    Ulid session; // zero: a free slot
+    Ulid session; // zero: the slot is free
     uint64_t sequence;
 } LastEvent;
 
 typedef struct EventWalk {
-    uint64_t next;       // the sequence expected
-    uint64_t last_gap;   // the last one missing; 0: none
+    uint64_t next;       // the sequence to expect
+    uint64_t last_gap;   // the last missing sequence; 0: none
     uint64_t last_purge; // the last session.purged
 } EventWalk;
 
@@ -71,7 +71,7 @@ static Error check_session_event(Check *check, Slice key, const Event *event, Ul
     Error error = check_session_state(check, session, &state);
     if (error) return error;
     if (!state.is_live) {
-        // The chain of a purged session may have lost its published events.
+        // The purge may have removed the published events of a purged session.
         if (!state.is_purging && !event_type_is_reserved(event->type)) {
             check_damage(check, DAMAGE_ORPHAN, TABLE_EVENTS, key,
                          "published for a session that does not exist");

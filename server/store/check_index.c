@@ -1,5 +1,5 @@
-// The indexes of sessions, from their side: session_index, by_active and children; and the sessions
-// that are only in session_index, those being purged and the tombstones.
+// Check of the session indexes, from the side of their rows: session_index, by_active and children.
+// Also checks the sessions that exist only in session_index: those being purged, and tombstones.
 
 #include "store/check_pass.h"
 #include "store/record.h"
@@ -8,7 +8,8 @@
 
 enum { PURGE_NOTE_BYTES = 9 };
 
-// The settings of a session that a row names; NULL if there is none, which is reported as `kind`.
+// Reads the settings of the session that a row names. If there are none, reports damage of kind
+// `kind` and sets `*out` to NULL.
 static Error settings_named(Check *check, DamageKind kind, StoreTable table, Slice key, Ulid id,
                             Session **out)
 {
@@ -37,7 +38,7 @@ static Error has_readers(Check *check, Ulid session, bool *out)
     return error;
 }
 
-// A tombstone stays as long as forks read it: its log is checked like any other.
+// Checks a tombstone. It exists only while forks read it, and its log is checked like any other.
 static Error check_tombstone(Check *check, Slice key, Ulid session, Slice bytes)
 {
     check->result->tombstones++;
@@ -69,7 +70,7 @@ static Error check_purge_note(Check *check, Slice key, Ulid session, Slice bytes
     return ERROR_NONE;
 }
 
-// A purge takes the row along with the call: until then both are there.
+// Checks the index row of a call's external ID. A purge deletes this row and the call together.
 static Error check_call_external(Check *check, Slice key, Ulid session, Slice bytes)
 {
     bool found = false;
@@ -94,7 +95,7 @@ static Error check_call_external(Check *check, Slice key, Ulid session, Slice by
     return ERROR_NONE;
 }
 
-// The status that a session's head has; a head that is missing is reported by check_session.c.
+// Reads the status of a session. check_session.c reports a missing head record.
 static Error status_of(Check *check, Slice key, Ulid id, SessionStatus *out)
 {
     *out = SESSION_STATUS_UNSPECIFIED;
@@ -139,7 +140,7 @@ static Error check_index_row(Check *check, void *context, Slice key, Slice bytes
     return ERROR_NONE;
 }
 
-// Each session finds a row of its own (check_session.c); what is left over are rows beside it.
+// check_session.c finds the row of each session. This pass finds rows that are left over.
 static Error check_active_row(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)bytes;
@@ -168,7 +169,7 @@ static Error check_active(Check *check)
 static Error check_child_row(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;
-    (void)bytes; // compared from the child's side
+    (void)bytes; // check_parent compares it
     Session *settings;
     Error error = settings_named(check, DAMAGE_CHILDREN, TABLE_CHILDREN, key,
                                  key_id_at(key, ULID_BYTES), &settings);

@@ -1,13 +1,13 @@
-// The shape of each table's keys, as a word of one letter per part: what tells a good key from a
-// damaged one, finds the ids in it, and writes it for people.
+// Check of keys: describes the shape of each table's keys as a string with one letter per part. The
+// shapes are used to recognize damaged keys, to find IDs in keys, and to print keys.
 
 #include <stdio.h>
 
 #include "base/limits.h"
 #include "store/check_pass.h"
 
-// i: an issued id; h: a hash; r: a byte; x: a u16; s: a u64; c: the chunk's number, a u16.
-// o: an operation id and a 0; n: a name.
+// i: an issued ID; h: a hash; r: a byte; x: a u16; s: a u64; c: the chunk number, a u16; o: an
+// operation ID and a 0; n: a name.
 static const char *const SHAPES[TABLE_COUNT] = {
     [TABLE_SESSIONS] = "irc",
     [TABLE_MESSAGES] = "iic",
@@ -36,7 +36,7 @@ static const char *const NAMES[TABLE_COUNT] = {
 #undef X
 };
 
-// The bytes of one part at the front of `rest`; 0: it does not fit.
+// Returns the size of the part at the front of `rest`. 0: the key is too short for it.
 static size_t part_size(char part, Slice rest)
 {
     size_t size = 0;
@@ -75,7 +75,8 @@ bool check_table_is_of_sessions(StoreTable table)
            table != TABLE_OPERATIONS_BY_AGE;
 }
 
-// The bytes of a key after `count` of its parts are taken away.
+// Takes part number `index` from the front of `rest`. Returns false if there is no such part, in
+// which case `*out_part` is 0, or if the key is too short for it.
 static bool next_part(StoreTable table, size_t index, Slice *rest, char *out_part, Slice *out)
 {
     *out_part = SHAPES[table][index];

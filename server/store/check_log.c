@@ -1,8 +1,8 @@
-// A session's log: its entries in order, merged with its origins.
+// Check of a session's log: reads its entries in order, merged with its origins.
 //
-// Ids rise through both, so one walk plays the session's life again: an origin moves the place
-// where the history stands to its target, an entry must name that place as its parent and becomes
-// it. Where the walk ends is the head.
+// IDs rise through both, so one walk can replay the life of the session. The walk keeps the current
+// end of the history. An origin moves that end to its target. An entry must name the end as its
+// parent, and then becomes the end. The end after the last row must be the session's head_id.
 
 #include "store/check_pass.h"
 #include "store/message.h"
@@ -12,7 +12,7 @@ typedef struct LogWalk {
     SessionState state;
     CheckedLog *log;
     KvCursor *origins;
-    KvRow origin; // the next one
+    KvRow origin; // the next origin
     bool has_origin;
 } LogWalk;
 
@@ -26,8 +26,7 @@ static Error next_origin(LogWalk *walk, bool is_first)
     return ERROR_NONE;
 }
 
-// Lets the origins up to `through` move the place. Damaged ones are the pass over origins' to
-// report.
+// Applies the origins up to `through`. Skips damaged ones, which check_origins reports.
 static Error follow_origins(LogWalk *walk, Ulid through)
 {
     while (walk->has_origin) {

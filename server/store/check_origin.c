@@ -1,9 +1,9 @@
-// Origins and readers, in both directions.
+// Check of origins and readers, in both directions.
 
 #include "store/check_pass.h"
 #include "store/message.h"
 
-// Where an origin leads to.
+// Checks the session and message that an origin leads to.
 static Error check_target(Check *check, Slice key, Ulid session, Ulid target, Ulid message)
 {
     Key owner_key = key_of_id(message);
@@ -36,7 +36,7 @@ static Error check_origin_row(Check *check, void *context, Slice key, Slice byte
     Ulid session = key_id_at(key, 0), at = key_id_at(key, ULID_BYTES);
     SessionState state;
     Error error = check_session_state(check, session, &state);
-    // While its rows go, what it read may be gone before.
+    // During a purge, the target may be deleted before the origin.
     if (error || (!state.is_live && !state.is_tombstone)) return error;
     if (bytes.size != 2 * ULID_BYTES) {
         check_damage(check, DAMAGE_ORIGIN, TABLE_ORIGINS, key, "%zu bytes", bytes.size);

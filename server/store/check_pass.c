@@ -1,5 +1,5 @@
-// What the passes share. A walk has an arena of its own, which each visit leaves empty, so that a
-// store of any size is checked in the memory of its largest record.
+// Check passes: what they share. Each walk has its own arena, which is emptied after each visit. So
+// the memory for a check depends on the largest record, not on the size of the store.
 
 #include "store/check_pass.h"
 
@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "store/record.h"
 
-// A message of 16 MiB is copied while its chunks are put together, and then decoded.
+// Enough to join the chunks of a message of 16 MiB and then decode it.
 #define CHECK_BUDGET_BYTES (4 * (size_t)RUN_BUDGET_BYTES)
 
 void check_damage(Check *check, DamageKind kind, StoreTable table, Slice key, const char *format,
@@ -54,7 +54,7 @@ typedef struct Walk {
     void *context;
 } Walk;
 
-// Visits the record or row that the cursor stands on, and moves on to the next.
+// Visits the record or row at the cursor and moves to the next.
 static Error walk_step(Check *check, const Walk *walk, KvCursor *cursor, bool *found, KvRow *row)
 {
     Slice key = row->key, bytes = row->value;
@@ -71,7 +71,7 @@ static Error walk_step(Check *check, const Walk *walk, KvCursor *cursor, bool *f
     if (error) return error;
     if (!is_long) return kv_next(cursor, found, row);
 
-    // The cursor may stand past the record already.
+    // The cursor may already be past the record: seek to its end.
     Key record_key = {.size = 0};
     key_add(&record_key, key.bytes, key.size);
     Key end = key_with_chunk(&record_key, UINT16_MAX);

@@ -1,4 +1,4 @@
-// Sessions: the two rows of each, and all that the head keeps of the log computed anew.
+// Check of sessions: their two rows, and the fields of the head record that depend on the log.
 
 #include "store/call_record.h"
 #include "store/check_pass.h"
@@ -9,7 +9,7 @@
 
 typedef struct CheckedSession {
     Ulid id;
-    Slice key; // of the row that was found first
+    Slice key; // of the settings row, or of a head that has none
     Session *settings;
     Session *head;
 } CheckedSession;
@@ -28,7 +28,8 @@ static void check_counts(Check *check, Slice key, const Session *head, const Che
     }
 }
 
-// Sums that may have saturated on the way depend on the order and are not compared.
+// Compares the sums. Skips those that may have saturated on the way, because saturated sums depend
+// on the order of additions.
 static void check_totals(Check *check, Slice key, const Session *head, const CheckedLog *log)
 {
     static const Totals NOTHING = TOTALS__INIT;
@@ -149,7 +150,7 @@ static Error check_indexed(Check *check, Slice key, const CheckedSession *sessio
                          "session_index has no row of listing %d for it", (int)entries[i].listing);
         }
     }
-    // The rule of session_active.h: its row is the last one not above its own time and id.
+    // The row of a session is the last one not above its last_active_at and ID (session_active.h).
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
     Error error = kv_cursor_open(check->txn.kv, TABLE_BY_ACTIVE, &cursor);
     if (error) return error;
@@ -200,7 +201,7 @@ static Error check_parent(Check *check, Slice key, const CheckedSession *session
     return ERROR_NONE;
 }
 
-// A fork's first origin stands at its own id and leads to fork_message_id.
+// Checks that a fork's first origin has the ID of the session and leads to fork_message_id.
 static Error check_fork_point(Check *check, Slice key, const CheckedSession *session)
 {
     Key origin = key_of_ids(session->id, session->id);
@@ -242,8 +243,8 @@ static Error check_session(Check *check, Slice key, const CheckedSession *sessio
     return error;
 }
 
-// Visits the first row of each session, settings, and fetches the other; a head alone is damage
-// too.
+// Visits the first row of a session, normally its settings, and reads the other. A head without
+// settings is damage.
 static Error check_session_row(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;

@@ -1,4 +1,4 @@
-// The records beside the messages: memories, calls, todos and originals; and the operations.
+// Check of the records next to messages: memories, calls, todos and originals; and of operations.
 
 #include "base/hash.h"
 #include "store/check_pass.h"
@@ -70,7 +70,7 @@ static Error check_todos(Check *check, void *context, Slice key, Slice bytes)
 static Error check_original(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;
-    (void)bytes; // a foreign entry's own
+    (void)bytes; // in a foreign format
     SessionState state;
     Error error = check_session_state(check, key_id_at(key, 0), &state);
     if (error || !state.is_live) return error;
@@ -86,7 +86,7 @@ static Error check_original(Check *check, void *context, Slice key, Slice bytes)
     }
     MessageHeader header;
     error = message_header_decode(&check->txn, chunk, &header);
-    if (error) return ERROR_NONE; // reported where it stands
+    if (error) return ERROR_NONE; // check_log reports it
     if (header.is_purged) {
         check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key, "the message was purged");
     }
@@ -103,7 +103,7 @@ Error check_side_records(Check *check)
     return error;
 }
 
-// `key` is the operation's id and a 0.
+// `key` is the ID of the operation and a 0.
 static Error check_operation(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;

@@ -1,22 +1,22 @@
-// The pass over all tables, row by row: keys, chunks, whose a row is, and that no id is newer than
-// the last one issued. The other passes rely on it to have reported what they pass over.
+// Check of all tables, row by row: keys, chunks, the session of each row, and that no ID is newer
+// than the last one issued. Other passes skip damage that this pass reports.
 
 #include "base/limits.h"
 #include "store/check_pass.h"
 #include "store/record.h"
 
-// What a walk over one table remembers of the row before.
+// What the walk over a table remembers of the previous row.
 typedef struct TableWalk {
     StoreTable table;
-    Slice previous_key; // borrowed: rows stay where they are in a read transaction
+    Slice previous_key; // borrowed: a read transaction keeps its rows
     size_t previous_size;
-    Ulid session; // whose orphan was reported already
+    Ulid session; // the session whose state was checked last
     Ulid newest_id;
     Slice newest_key;
 } TableWalk;
 
-// What a purged session may still have: everything until its slices are through, and what forks
-// read for as long as they do.
+// Returns whether a session may have rows in a table. A purged session may have any until its
+// slices are done, and then, as a tombstone, those that forks read.
 static bool session_may_have(SessionState state, StoreTable table)
 {
     if (state.is_live || state.is_purging) return true;
@@ -25,7 +25,8 @@ static bool session_may_have(SessionState state, StoreTable table)
     return is_kept && state.is_tombstone;
 }
 
-// A session that is being purged counts no longer as a reader, but its rows are still there.
+// Returns whether a row of `readers` names a reader that is being purged. Such a reader no longer
+// counts, but its rows still exist.
 static Error is_left_by_a_purge(Check *check, StoreTable table, const KvRow *row, bool *out)
 {
     *out = false;
@@ -44,7 +45,7 @@ static Error check_owner(Check *check, TableWalk *walk, const KvRow *row)
     bool is_left;
     Error error = is_left_by_a_purge(check, walk->table, row, &is_left);
     if (error || is_left) return error;
-    walk->session = session; // once per session is enough
+    walk->session = session; // report each session only once
     SessionState state;
     error = check_session_state(check, session, &state);
     if (error || session_may_have(state, walk->table)) return error;
@@ -52,7 +53,7 @@ static Error check_owner(Check *check, TableWalk *walk, const KvRow *row)
     return ERROR_NONE;
 }
 
-// A purge deletes from the front: what it has not come to yet may begin in the middle of a record.
+// A purge deletes rows from the front, so what is left may begin in the middle of a record.
 static bool is_being_purged(Check *check, StoreTable table)
 {
     return check_table_is_of_sessions(table) && !check->cached_state.is_live &&
@@ -122,8 +123,8 @@ static Error check_table(Check *check, StoreTable table)
     return error;
 }
 
-// The rows of meta were read when the store was opened; what is left to compare is whether that is
-// all, and whether the instance id was issued here.
+// Checks a row of meta. Opening the store has already read the known rows. What remains to check is
+// that there are no others, and that this store issued its instance ID.
 static Error check_meta_row(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;
