@@ -2,6 +2,7 @@
 
 #include "cli.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,13 +16,11 @@
 #include "options.h"
 #include "os/clock.h"
 #include "pager.h"
-#include "text.h"
 
 enum {
     WIDTH_DEFAULT = 80,
     WIDTH_MIN = 20,
     WIDTH_MAX = 1000,
-    LINE_BYTES_MAX = 2048,
     OUTPUT_BUFFER_BYTES = 64 * 1024,
 };
 
@@ -66,7 +65,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
 static void set_output(void)
 {
     static char buffer[OUTPUT_BUFFER_BYTES];
-    if (!isatty(STDOUT_FILENO)) (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
     (void)__fsetlocking(stdout, FSETLOCKING_BYCALLER);
     signal(SIGPIPE, SIG_DFL); // `| head` ends us, whatever our parent thinks of the signal
 }
@@ -91,7 +90,8 @@ static void read_terminal(Cli *cli)
 {
     struct winsize size;
     const char *columns = getenv("COLUMNS"), *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
-    cli->is_terminal = isatty(STDOUT_FILENO);
+    cli->out = print_to_stdout();
+    cli->is_terminal = cli->out.use == PRINT_TERMINAL;
     cli->width = WIDTH_DEFAULT;
     if (cli->is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
         cli->width = size.ws_col;
@@ -100,7 +100,7 @@ static void read_terminal(Cli *cli)
     }
     if (cli->width < WIDTH_MIN) cli->width = WIDTH_MIN;
     if (cli->width > WIDTH_MAX) cli->width = WIDTH_MAX;
-    cli->has_colour =
+    cli->out.has_colour =
         cli->is_terminal && !(none && *none) && !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
@@ -137,7 +137,7 @@ static int read_globals(Cli *cli)
     read_terminal(cli);
     int code = option_choice(cli, "color", WHEN, &when);
     if (code) return code;
-    if (when != 0) cli->has_colour = when == 1;
+    if (when != 0) cli->out.has_colour = when == 1;
     cli->is_json = option_is_given(cli, "json");
     cli->may_start = !option_is_given(cli, "no-start");
     cli->may_page = cli->is_terminal && !cli->is_json && !option_is_given(cli, "no-pager");
@@ -155,43 +155,57 @@ ExitCode exit_code_of(int status_code)
     }
 }
 
-// Server's words may hold what a caller wrote: they are made safe like all text.
-static void say_line(const char *line)
+// Prints one line, "tine: …", behind what went to standard output so far.
+static void say_line(const char *format, va_list arguments)
 {
+    int error = errno; // of %m
     fflush(stdout);
-    char *safe = text_line(line, isatty(STDERR_FILENO) ? TEXT_TERMINAL : TEXT_PLAIN, 0);
-    fprintf(stderr, "tine: %s\n", safe ? safe : "out of memory");
-    free(safe);
+    Printer err = print_to_stderr();
+    print(&err, "tine: ");
+    errno = error;
+    print_list(&err, format, arguments);
+    print(&err, "\n");
 }
 
 int cli_fail(const Cli *cli, const TineStatus *status)
 {
     (void)cli;
-    say_line(status->message[0] ? status->message : status->reason);
+    (void)cli_say(EXIT_FAILED, "%s", status->message[0] ? status->message : status->reason);
     return (int)exit_code_of(status->code);
 }
 
 int cli_say(ExitCode code, const char *format, ...)
 {
-    char line[LINE_BYTES_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
+    say_line(format, arguments);
     va_end(arguments);
-    say_line(line);
     return (int)code;
+}
+
+void cli_note(const char *format, ...)
+{
+    fflush(stdout);
+    Printer err = print_to_stderr();
+    va_list arguments;
+    va_start(arguments, format);
+    print_list(&err, format, arguments);
+    va_end(arguments);
 }
 
 int cli_usage(const Cli *cli, const char *format, ...)
 {
-    char line[LINE_BYTES_MAX];
+    char *line = NULL;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
+    int size = vasprintf(&line, format, arguments);
     va_end(arguments);
-    if (!cli->command) return cli_say(EXIT_USAGE, "%s (see: tine help)", line);
-    const char *name = cli->command->name;
-    return cli_say(EXIT_USAGE, "%s: %s (see: tine %s --help)", name, line, name);
+    if (size < 0) return cli_say(EXIT_USAGE, "out of memory");
+    const char *name = cli->command ? cli->command->name : NULL;
+    (void)(name ? cli_say(EXIT_USAGE, "%s: %s (see: tine %s --help)", name, line, name)
+                : cli_say(EXIT_USAGE, "%s (see: tine help)", line));
+    free(line);
+    return EXIT_USAGE;
 }
 
 void cli_page(Cli *cli)

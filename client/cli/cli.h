@@ -33,6 +33,7 @@
 #include "base/slice.h"
 #include "command.h"
 #include "names.h"
+#include "text/print.h"
 #include "tine.h"
 #include "tine_calls.h"
 
@@ -63,8 +64,8 @@ typedef struct Cli {
     bool is_json;            // --json
     bool may_start;          // a tined may be started
     bool may_page;
-    bool is_terminal; // standard output was one when the run began: text is made safe for it
-    bool has_colour;  // standard output
+    Printer out;      // standard output
+    bool is_terminal; // standard output was a terminal when the run began
     int width;        // columns of the terminal; 80 if it is none
 
     Tine *tine; // owned; NULL: not connected
@@ -94,6 +95,9 @@ MUST_USE int option_choice(const Cli *cli, const char *name, const char *const *
 int cli_fail(const Cli *cli, const TineStatus *status);
 int cli_say(ExitCode code, const char *format, ...) PRINTF_LIKE(2, 3);
 
+// Prints to standard error as print does (text/print.h).
+void cli_note(const char *format, ...) PRINTF_LIKE(1, 2);
+
 // EXIT_USAGE, with where to read more.
 int cli_usage(const Cli *cli, const char *format, ...) PRINTF_LIKE(2, 3);
 
@@ -118,6 +122,12 @@ MUST_USE int cli_find_session(Cli *cli, const char *text, SessionName *out);
 // a stream of them. Returns EXIT_OK, or EXIT_FAILED when there is no memory.
 int cli_print_json(Cli *cli, const ProtobufCMessage *message);
 int cli_print_json_line(Cli *cli, const ProtobufCMessage *message);
+
+// The same as a part of a document that the caller prints, without a line feed.
+void cli_print_json_piece(Cli *cli, const ProtobufCMessage *message);
+
+// A message as a UIMessage, on one line (ui_message.h).
+void cli_print_ui(Cli *cli, const Message *message);
 
 // From here on standard output goes through the pager, if it is a terminal, pages are wanted and
 // --json is not. Call it before the first output.

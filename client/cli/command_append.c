@@ -174,7 +174,7 @@ static int append_message(Cli *cli, Append *append, const char *text)
         return cli_fail(cli, &cli->status);
     }
     if (cli->is_json) return cli_print_json(cli, &reply->receipt->base);
-    puts(reply->receipt->id);
+    print(&cli->out, "%s\n", reply->receipt->id);
     return EXIT_OK;
 }
 

@@ -9,7 +9,6 @@
 #include "os/path.h"
 #include "place.h"
 #include "store/files.h"
-#include "text/json_write.h"
 
 typedef struct Backup {
     Cli *cli;
@@ -112,19 +111,21 @@ static void print_result(const Backup *backup)
     const StoreCheckResult *result = &backup->verified.result;
     uint64_t bytes = store_files_bytes(backup->to);
     int64_t took_ms = (clock_monotonic_ns() - backup->begun_ns) / 1000000;
+    const Printer *out = &backup->cli->out;
     if (backup->cli->is_json) {
-        printf("{\"path\": ");
-        json_write_text(stdout, slice_of(backup->to));
-        printf(", \"bytes\": %" PRIu64 ", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64
-               ", \"damage_count\": %" PRIu64 ", \"instance_id\": \"%s\", \"took_ms\": %" PRId64
-               "}\n",
-               bytes, result->sessions, result->messages, result->damage_count,
-               backup->verified.instance_id, took_ms);
+        print(out, "{\"path\": ");
+        print_json_text(out, slice_of(backup->to));
+        print(out,
+              ", \"bytes\": %" PRIu64 ", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64
+              ", \"damage_count\": %" PRIu64 ", \"instance_id\": \"%s\", \"took_ms\": %" PRId64
+              "}\n",
+              bytes, result->sessions, result->messages, result->damage_count,
+              backup->verified.instance_id, took_ms);
         return;
     }
-    printf("%s: %s, %" PRIu64 " sessions, %" PRIu64 " messages, %s\n", backup->to,
-           format_bytes(bytes).text, result->sessions, result->messages,
-           verified_is_clean(&backup->verified) ? "no damage" : "damaged");
+    print(out, "%s: %s, %" PRIu64 " sessions, %" PRIu64 " messages, %s\n", backup->to,
+          format_bytes(bytes).text, result->sessions, result->messages,
+          verified_is_clean(&backup->verified) ? "no damage" : "damaged");
 }
 
 static const Option OPTIONS[] = {

@@ -86,15 +86,16 @@ static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request)
     TineWatch *watching;
     int status = tine_watch(tine, &options, &cli->status, &watching);
     if (status) return cli_fail(cli, &cli->status);
-    while (!ferror(stdout)) {
+    bool is_written = true;
+    while (is_written) {
         CLEANUP(message_freep) Event *event = NULL;
         status = tine_watch_next(watching, -1, &cli->status, &event);
         if (status) break;
         if (!event) continue;
-        fputs("{\"event\":", stdout);
-        json_message_write(stdout, &event->base, JSON_LINE);
-        fputs("}\n", stdout);
-        fflush(stdout);
+        print(&cli->out, "{\"event\":");
+        cli_print_json_piece(cli, &event->base);
+        print(&cli->out, "}\n");
+        is_written = print_flush(&cli->out);
     }
     tine_watch_close(watching);
     return status ? cli_fail(cli, &cli->status) : EXIT_FAILED;

@@ -1,14 +1,11 @@
 // tine check: every table of a store against every other.
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cli.h"
 #include "place.h"
 #include "progress.h"
 #include "store/files.h"
-#include "text.h"
-#include "text/json_write.h"
 
 enum { LIMIT_DEFAULT = 100 };
 
@@ -27,11 +24,13 @@ typedef struct Printing {
 
 static void print_json(const Printing *printing, const Damage *damage)
 {
-    printf(printing->count > 0 ? ",\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": "
-                               : "\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": ",
-           damage_name(damage->kind), TABLE_NAMES[damage->table]);
-    json_write_text(stdout, slice_of(damage->text));
-    putchar('}');
+    const Printer *out = &printing->cli->out;
+    print(out,
+          printing->count > 0 ? ",\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": "
+                              : "\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": ",
+          damage_name(damage->kind), TABLE_NAMES[damage->table]);
+    print_json_text(out, slice_of(damage->text));
+    print(out, "}");
 }
 
 static void print_damage(void *context, const Damage *damage)
@@ -41,62 +40,60 @@ static void print_damage(void *context, const Damage *damage)
         if (printing->cli->is_json) {
             print_json(printing, damage);
         } else {
-            char *safe =
-                text_line(damage->text, printing->cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN, 0);
-            printf("%s: %s\n", damage_name(damage->kind), safe ? safe : "");
-            free(safe);
+            print(&printing->cli->out, "%s: %s\n", damage_name(damage->kind), damage->text);
         }
     }
     printing->count++;
 }
 
-static void print_summary(const Verified *verified)
+static void print_summary(const Printer *out, const Verified *verified)
 {
     const StoreCheckResult *result = &verified->result;
     if (result->damage_count == 0) {
-        printf("no damage: %" PRIu64 " sessions, %" PRIu64 " messages, %" PRIu64 " events\n",
-               result->sessions, result->messages, result->events);
+        print(out, "no damage: %" PRIu64 " sessions, %" PRIu64 " messages, %" PRIu64 " events\n",
+              result->sessions, result->messages, result->events);
         return;
     }
-    printf("\n%-20s %8s  %s\n", "DAMAGE", "PLACES", "WHAT IT MEANS");
+    print(out, "\n%-20s %8s  %s\n", "DAMAGE", "PLACES", "WHAT IT MEANS");
     for (int kind = 0; kind < DAMAGE_KIND_COUNT; kind++) {
         if (result->counts[kind] == 0) continue;
-        printf("%-20s %8" PRIu64 "  %s\n", damage_name((DamageKind)kind), result->counts[kind],
-               damage_text((DamageKind)kind));
+        print(out, "%-20s %8" PRIu64 "  %s\n", damage_name((DamageKind)kind), result->counts[kind],
+              damage_text((DamageKind)kind));
     }
 }
 
-static void print_json_end(const Verified *verified)
+static void print_json_end(const Printer *out, const Verified *verified)
 {
     const StoreCheckResult *result = &verified->result;
     bool is_first = true;
     if (!verified->is_read) {
-        printf("\n  {\"kind\": \"file\", \"table\": \"\", \"text\": ");
-        json_write_text(stdout, slice_of(verified->detail.text));
-        putchar('}');
+        print(out, "\n  {\"kind\": \"file\", \"table\": \"\", \"text\": ");
+        print_json_text(out, slice_of(verified->detail.text));
+        print(out, "}");
     }
-    printf("\n], \"counts\": {");
+    print(out, "\n], \"counts\": {");
     for (int kind = 0; kind < DAMAGE_KIND_COUNT; kind++) {
         if (result->counts[kind] == 0) continue;
-        printf("%s\"%s\": %" PRIu64, is_first ? "" : ", ", damage_name((DamageKind)kind),
-               result->counts[kind]);
+        print(out, "%s\"%s\": %" PRIu64, is_first ? "" : ", ", damage_name((DamageKind)kind),
+              result->counts[kind]);
         is_first = false;
     }
-    printf("}, \"damage_count\": %" PRIu64 ", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64
-           ", \"events\": %" PRIu64 "}\n",
-           verified->is_read ? result->damage_count : 1, result->sessions, result->messages,
-           result->events);
+    print(out,
+          "}, \"damage_count\": %" PRIu64 ", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64
+          ", \"events\": %" PRIu64 "}\n",
+          verified->is_read ? result->damage_count : 1, result->sessions, result->messages,
+          result->events);
 }
 
 static int print_result(const Cli *cli, const Verified *verified)
 {
     bool is_damage = verified->is_read || verified->error == ERROR_CORRUPT;
     if (cli->is_json) {
-        print_json_end(verified);
+        print_json_end(&cli->out, verified);
     } else if (verified->is_read) {
-        print_summary(verified);
+        print_summary(&cli->out, verified);
     } else if (is_damage) {
-        printf("file: %s\n", verified->detail.text);
+        print(&cli->out, "file: %s\n", verified->detail.text);
     }
     if (is_damage) return verified_is_clean(verified) ? EXIT_OK : EXIT_FAILED;
     return cli_say(verified->error == ERROR_UNAVAILABLE ? EXIT_UNAVAILABLE : EXIT_FAILED, "%s",
@@ -118,7 +115,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (!store_files_exist(place.directory)) {
         return cli_say(EXIT_NOT_FOUND, "there is no store in %s", place.directory);
     }
-    if (cli->is_json) printf("{\"damage\": [");
+    if (cli->is_json) print(&cli->out, "{\"damage\": [");
     Verified verified;
     ErrorDetail detail = {{0}};
     Progress *progress = progress_begin("checking", NULL, 0);

@@ -41,7 +41,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
         return cli_fail(cli, &cli->status);
     }
     if (cli->is_json) return cli_print_json(cli, &reply->entry->base);
-    puts(reply->entry->id);
+    print(&cli->out, "%s\n", reply->entry->id);
     return EXIT_OK;
 }
 

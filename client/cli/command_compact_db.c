@@ -26,10 +26,11 @@ static int run(Cli *cli, int argument_count, char **arguments)
     }
     uint64_t after = store_files_bytes(place.directory);
     if (cli->is_json) {
-        printf("{\"bytes_before\": %" PRIu64 ", \"bytes_after\": %" PRIu64 "}\n", before, after);
+        print(&cli->out, "{\"bytes_before\": %" PRIu64 ", \"bytes_after\": %" PRIu64 "}\n", before,
+              after);
     } else {
-        printf("%s: %s before, %s now\n", place.directory, format_bytes(before).text,
-               format_bytes(after).text);
+        print(&cli->out, "%s: %s before, %s now\n", place.directory, format_bytes(before).text,
+              format_bytes(after).text);
     }
     return EXIT_OK;
 }

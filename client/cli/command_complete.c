@@ -10,7 +10,8 @@
 
 #include "cli.h"
 #include "message_print.h"
-#include "text.h"
+#include "text/display.h"
+#include "text/utf8.h"
 #include "tine/v1/store.pb-c.h"
 
 enum { ANSWER_SESSIONS = 200, ANSWER_MESSAGES = 100, MEANING_COLUMNS = 60, TIMEOUT_MS = 1500 };
@@ -106,13 +107,25 @@ static void read_line(Line *line, int count, char **words)
     }
 }
 
-// Prints an answer if the current word is its beginning.
+// The shell puts an answer on its line as it is, so one that would act there is not given.
+static bool is_answerable(const char *value)
+{
+    for (Slice rest = slice_of(value); rest.size > 0;) {
+        CodePoint point = utf8_decode(rest);
+        if (!point.is_valid || display_is_unsafe(point.value)) return false;
+        rest = slice_skip(rest, point.size);
+    }
+    return true;
+}
+
+// Prints an answer if the current word is its beginning. Meanings are shown by the shell on a
+// terminal, whatever our own output is.
 static void answer(const Line *line, const char *value, const char *meaning)
 {
     if (strncasecmp(value, line->current, strlen(line->current)) != 0) return;
-    char *safe = text_line(meaning, TEXT_TERMINAL, MEANING_COLUMNS);
-    printf("%s\t%s\n", value, safe ? safe : "");
-    free(safe);
+    Printer out = line->cli->out;
+    out.use = PRINT_TERMINAL;
+    print(&out, "%s\t%.*s\n", value, MEANING_COLUMNS, meaning);
 }
 
 static void answer_commands(const Line *line)
@@ -171,8 +184,9 @@ static void answer_sessions(const Line *line)
     if (tine_list_sessions(tine, &line->cli->call, &request, &reply)) return;
     for (size_t i = 0; i < reply->n_sessions; i++) {
         const Session *session = reply->sessions[i];
-        if (*session->slug) answer(line, session->slug, meaning_of(session));
-        if (!*session->slug || *line->current) answer(line, session->id, meaning_of(session));
+        bool has_slug = *session->slug && is_answerable(session->slug);
+        if (has_slug) answer(line, session->slug, meaning_of(session));
+        if (!has_slug || *line->current) answer(line, session->id, meaning_of(session));
     }
     if (reply->n_sessions < ANSWER_SESSIONS) return;
     ResolveSessionRequest prefix = RESOLVE_SESSION_REQUEST__INIT;
@@ -251,8 +265,7 @@ static void answer_color(const Line *line)
 
 static void answer_files(const Line *line)
 {
-    (void)line;
-    puts(":files");
+    print(&line->cli->out, ":files\n");
 }
 
 static const struct {

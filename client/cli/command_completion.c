@@ -10,7 +10,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     (void)argument_count;
     const char *script = completion_script(arguments[0]);
     if (!script) return cli_usage(cli, "'%s' is not one of: bash, zsh, fish", arguments[0]);
-    fputs(script, stdout);
+    print_block(&cli->out, slice_of(script), "", 0);
     return EXIT_OK;
 }
 

@@ -11,7 +11,6 @@
 #include "format.h"
 #include "sessions.h"
 #include "table.h"
-#include "text/json_write.h"
 
 // The last two are of the ledger alone.
 typedef enum CostBy { BY_SESSION, BY_PROJECT, BY_MODEL, BY_TREE, BY_DAY } CostBy;
@@ -55,13 +54,14 @@ static void print_count(Table *table, int64_t count)
     table_cell_two(table, format_count(count).text, format_number(count).text);
 }
 
-static void print_json_totals(const char *name, const Totals *totals)
+static void print_json_totals(const Printer *out, const char *name, const Totals *totals)
 {
-    printf("\"%s\":{\"input_tokens\":%lld,\"output_tokens\":%lld,\"cache_read_tokens\":%lld,"
-           "\"cache_write_tokens\":%lld,\"cost_nano_usd\":%lld}",
-           name, (long long)totals->input_tokens, (long long)totals->output_tokens,
-           (long long)totals->cache_read_tokens, (long long)totals->cache_write_tokens,
-           (long long)totals->cost_nano_usd);
+    print(out,
+          "\"%s\":{\"input_tokens\":%lld,\"output_tokens\":%lld,\"cache_read_tokens\":%lld,"
+          "\"cache_write_tokens\":%lld,\"cost_nano_usd\":%lld}",
+          name, (long long)totals->input_tokens, (long long)totals->output_tokens,
+          (long long)totals->cache_read_tokens, (long long)totals->cache_write_tokens,
+          (long long)totals->cost_nano_usd);
 }
 
 static void print_row(Cost *cost, const char *id, const char *name, const Totals *own,
@@ -69,15 +69,16 @@ static void print_row(Cost *cost, const char *id, const char *name, const Totals
 {
     if (cost->cli->is_json) {
         static const char *const NAMES[] = {"session_id", "project_dir", "model", "root_id", "day"};
-        printf("{\"%s\":", NAMES[cost->by]);
-        json_write_text(stdout, slice_of(cost->by == BY_SESSION ? id : name));
-        printf(",");
-        print_json_totals("own", own);
+        const Printer *out = &cost->cli->out;
+        print(out, "{\"%s\":", NAMES[cost->by]);
+        print_json_text(out, slice_of(cost->by == BY_SESSION ? id : name));
+        print(out, ",");
+        print_json_totals(out, "own", own);
         if (rolled_up) {
-            printf(",");
-            print_json_totals("rolled_up", rolled_up);
+            print(out, ",");
+            print_json_totals(out, "rolled_up", rolled_up);
         }
-        printf("}\n");
+        print(out, "}\n");
         return;
     }
     Table *table = cost->table;

@@ -48,18 +48,18 @@ static int run(Cli *cli, int argument_count, char **arguments)
 
 static int print_limits(Cli *cli, const DescribeResponse *server)
 {
-    if (cli->is_json) putchar('{');
+    if (cli->is_json) print(&cli->out, "{");
     for (size_t i = 0; i < server->n_limits; i++) {
         const Limit *limit = server->limits[i];
         if (cli->is_json) {
-            printf(i ? ",\n " : "\n ");
-            json_write_text(stdout, slice_of(limit->name));
-            printf(": %llu", (unsigned long long)limit->value);
+            print(&cli->out, i ? ",\n " : "\n ");
+            print_json_text(&cli->out, slice_of(limit->name));
+            print(&cli->out, ": %llu", (unsigned long long)limit->value);
         } else {
-            printf("%-48s %llu\n", limit->name, (unsigned long long)limit->value);
+            print(&cli->out, "%-48s %llu\n", limit->name, (unsigned long long)limit->value);
         }
     }
-    if (cli->is_json) puts("\n}");
+    if (cli->is_json) print(&cli->out, "\n}\n");
     return EXIT_OK;
 }
 
@@ -92,37 +92,37 @@ static bool is_repeated(const FieldType *field)
     return field->label == GOOGLE__PROTOBUF__FIELD_DESCRIPTOR_PROTO__LABEL__LABEL_REPEATED;
 }
 
-static void print_field(const FieldType *field, const char *indent)
+static void print_field(const Printer *out, const FieldType *field, const char *indent)
 {
-    printf("%s%s%s %s = %d;\n", indent, is_repeated(field) ? "repeated " : "",
-           field_type_name(field), field->name, field->number);
+    print(out, "%s%s%s %s = %d;\n", indent, is_repeated(field) ? "repeated " : "",
+          field_type_name(field), field->name, field->number);
 }
 
-static void print_message(const MessageType *message)
+static void print_message(const Printer *out, const MessageType *message)
 {
-    printf("message %s {\n", message->name);
+    print(out, "message %s {\n", message->name);
     int32_t group = -1;
     for (size_t i = 0; i < message->n_field; i++) {
         const FieldType *field = message->field[i];
         int32_t of = field->has_oneof_index ? field->oneof_index : -1;
-        if (of != group && group >= 0) printf("  }\n");
+        if (of != group && group >= 0) print(out, "  }\n");
         if (of != group && of >= 0 && (size_t)of < message->n_oneof_decl) {
-            printf("  oneof %s {\n", message->oneof_decl[of]->name);
+            print(out, "  oneof %s {\n", message->oneof_decl[of]->name);
         }
         group = of;
-        print_field(field, of >= 0 ? "    " : "  ");
+        print_field(out, field, of >= 0 ? "    " : "  ");
     }
-    if (group >= 0) printf("  }\n");
-    printf("}\n");
+    if (group >= 0) print(out, "  }\n");
+    print(out, "}\n");
 }
 
-static void print_enum(const EnumType *type)
+static void print_enum(const Printer *out, const EnumType *type)
 {
-    printf("enum %s {\n", type->name);
+    print(out, "enum %s {\n", type->name);
     for (size_t i = 0; i < type->n_value; i++) {
-        printf("  %s = %d;\n", type->value[i]->name, type->value[i]->number);
+        print(out, "  %s = %d;\n", type->value[i]->name, type->value[i]->number);
     }
-    printf("}\n");
+    print(out, "}\n");
 }
 
 static bool only_reads(const MethodType *method)
@@ -132,81 +132,83 @@ static bool only_reads(const MethodType *method)
                GOOGLE__PROTOBUF__METHOD_OPTIONS__IDEMPOTENCY_LEVEL__NO_SIDE_EFFECTS;
 }
 
-static void print_method(const MethodType *method)
+static void print_method(const Printer *out, const MethodType *method)
 {
-    printf("rpc %s(%s) returns (%s%s);%s\n", method->name, short_name(method->input_type),
-           method->server_streaming ? "stream " : "", short_name(method->output_type),
-           only_reads(method) ? "" : " // writes");
+    print(out, "rpc %s(%s) returns (%s%s);%s\n", method->name, short_name(method->input_type),
+          method->server_streaming ? "stream " : "", short_name(method->output_type),
+          only_reads(method) ? "" : " // writes");
 }
 
-static void json_member(const char *name, const char *value, const char *after)
+static void json_member(const Printer *out, const char *name, const char *value, const char *after)
 {
-    printf("\"%s\": ", name);
-    json_write_text(stdout, slice_of(value));
-    fputs(after, stdout);
+    print(out, "\"%s\": ", name);
+    print_json_text(out, slice_of(value));
+    print(out, "%s", after);
 }
 
-static void json_message(const MessageType *message)
+static void json_message(const Printer *out, const MessageType *message)
 {
-    printf("{");
-    json_member("message", message->name, ", \"fields\": [");
+    print(out, "{");
+    json_member(out, "message", message->name, ", \"fields\": [");
     for (size_t i = 0; i < message->n_field; i++) {
         const FieldType *field = message->field[i];
-        printf(i ? ",\n  {" : "\n  {");
-        json_member("name", field->name, ", ");
-        json_member("type", field_type_name(field), ", ");
+        print(out, i ? ",\n  {" : "\n  {");
+        json_member(out, "name", field->name, ", ");
+        json_member(out, "type", field_type_name(field), ", ");
         if (field->has_oneof_index && (size_t)field->oneof_index < message->n_oneof_decl) {
-            json_member("oneof", message->oneof_decl[field->oneof_index]->name, ", ");
+            json_member(out, "oneof", message->oneof_decl[field->oneof_index]->name, ", ");
         }
-        printf("\"number\": %d, \"repeated\": %s}", field->number,
-               is_repeated(field) ? "true" : "false");
+        print(out, "\"number\": %d, \"repeated\": %s}", field->number,
+              is_repeated(field) ? "true" : "false");
     }
-    printf("\n]}\n");
+    print(out, "\n]}\n");
 }
 
-static void json_enum(const EnumType *type)
+static void json_enum(const Printer *out, const EnumType *type)
 {
-    printf("{");
-    json_member("enum", type->name, ", \"values\": [");
+    print(out, "{");
+    json_member(out, "enum", type->name, ", \"values\": [");
     for (size_t i = 0; i < type->n_value; i++) {
-        printf(i ? ",\n  {" : "\n  {");
-        json_member("name", type->value[i]->name, ", ");
-        printf("\"number\": %d}", type->value[i]->number);
+        print(out, i ? ",\n  {" : "\n  {");
+        json_member(out, "name", type->value[i]->name, ", ");
+        print(out, "\"number\": %d}", type->value[i]->number);
     }
-    printf("\n]}\n");
+    print(out, "\n]}\n");
 }
 
-static void json_method(const ProtoFile *file, const char *service, const MethodType *method)
+static void json_method(const Printer *out, const ProtoFile *file, const char *service,
+                        const MethodType *method)
 {
-    printf("{");
-    json_member("call", method->name, ", ");
-    printf("\"path\": \"/%s.%s/%s\", ", package_of(file), service, method->name);
-    json_member("request", short_name(method->input_type), ", ");
-    json_member("response", short_name(method->output_type), ", ");
-    printf("\"stream\": %s, \"writes\": %s}", method->server_streaming ? "true" : "false",
-           only_reads(method) ? "false" : "true");
+    print(out, "{");
+    json_member(out, "call", method->name, ", ");
+    print(out, "\"path\": \"/%s.%s/%s\", ", package_of(file), service, method->name);
+    json_member(out, "request", short_name(method->input_type), ", ");
+    json_member(out, "response", short_name(method->output_type), ", ");
+    print(out, "\"stream\": %s, \"writes\": %s}", method->server_streaming ? "true" : "false",
+          only_reads(method) ? "false" : "true");
 }
 
 static void print_services(const Cli *cli, const Files *files)
 {
+    const Printer *out = &cli->out;
     size_t count = 0;
-    if (cli->is_json) printf("{\"calls\": [");
+    if (cli->is_json) print(out, "{\"calls\": [");
     for (size_t i = 0; i < files->n_file; i++) {
         const ProtoFile *file = files->file[i];
         for (size_t j = 0; j < file->n_service; j++) {
             const Google__Protobuf__ServiceDescriptorProto *service = file->service[j];
-            if (!cli->is_json) printf("service %s.%s\n", package_of(file), service->name);
+            if (!cli->is_json) print(out, "service %s.%s\n", package_of(file), service->name);
             for (size_t k = 0; k < service->n_method; k++, count++) {
-                printf(cli->is_json ? (count ? ",\n  " : "\n  ") : "  ");
+                print(out, cli->is_json ? (count ? ",\n  " : "\n  ") : "  ");
                 if (cli->is_json) {
-                    json_method(file, service->name, service->method[k]);
+                    json_method(out, file, service->name, service->method[k]);
                 } else {
-                    print_method(service->method[k]);
+                    print_method(out, service->method[k]);
                 }
             }
         }
     }
-    if (cli->is_json) printf("\n]}\n");
+    if (cli->is_json) print(out, "\n]}\n");
 }
 
 static const MessageType *find_message(const Files *files, const char *name, Nearest *nearest)
@@ -236,19 +238,20 @@ static const EnumType *find_enum(const Files *files, const char *name, Nearest *
 static void describe_method(const Cli *cli, const Files *files, const ProtoFile *file,
                             const char *service, const MethodType *method)
 {
+    const Printer *out = &cli->out;
     if (cli->is_json) {
-        json_method(file, service, method);
-        putchar('\n');
+        json_method(out, file, service, method);
+        print(out, "\n");
         return;
     }
     Nearest nearest = nearest_begin("");
     const MessageType *request = find_message(files, short_name(method->input_type), &nearest);
     const MessageType *response = find_message(files, short_name(method->output_type), &nearest);
-    print_method(method);
-    putchar('\n');
-    if (request) print_message(request);
-    putchar('\n');
-    if (response) print_message(response);
+    print_method(out, method);
+    print(out, "\n");
+    if (request) print_message(out, request);
+    print(out, "\n");
+    if (response) print_message(out, response);
 }
 
 // True: there was a call of this name.
@@ -283,13 +286,13 @@ static int describe(const Cli *cli, const Files *files, const char *name)
     const MessageType *message = find_message(files, wanted, &nearest);
     const EnumType *type = message ? NULL : find_enum(files, wanted, &nearest);
     if (message && cli->is_json) {
-        json_message(message);
+        json_message(&cli->out, message);
     } else if (message) {
-        print_message(message);
+        print_message(&cli->out, message);
     } else if (type && cli->is_json) {
-        json_enum(type);
+        json_enum(&cli->out, type);
     } else if (type) {
-        print_enum(type);
+        print_enum(&cli->out, type);
     } else if (nearest.name) {
         return cli_say(EXIT_NOT_FOUND, "there is no call, message or enum '%s'; did you mean %s?",
                        name, nearest.name);

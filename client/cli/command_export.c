@@ -8,7 +8,6 @@
 #include "export.h"
 #include "importers/pi/pi_export.h"
 #include "progress.h"
-#include "text.h"
 
 // "pi SESSION" asks for a file of pi; "pi" alone does too, unless a session has that slug.
 static int wants_pi(Cli *cli, int argument_count, char **arguments, bool *out)
@@ -49,47 +48,49 @@ static int choose(Cli *cli, int argument_count, char **arguments, SessionSet *se
     return code;
 }
 
-// What people and models wrote must not take over the terminal it is shown on.
-static int show_markdown(Cli *cli, const char *id)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return cli_say(EXIT_FAILED, "out of memory");
-    int code = export_session_markdown(cli, out, id);
-    if (fclose(out) != 0 && !code) code = cli_say(EXIT_FAILED, "out of memory");
-    if (!code) text_print_block(stdout, slice(text, size), TEXT_TERMINAL, "", 0);
-    free(text);
-    return code;
-}
+typedef int (*WriteAll)(Cli *cli, const SessionSet *set, FILE *out);
 
 static int write_all(Cli *cli, const SessionSet *set, FILE *out)
 {
-    bool is_markdown = option_is_given(cli, "markdown");
-    if (!is_markdown) fprintf(out, "{\"tine_export\":%d}\n", EXPORT_FORMAT);
-    bool is_shown = is_markdown && out == stdout && cli->is_terminal;
-    if (is_shown) cli_page(cli);
     int code = EXIT_OK;
-    for (size_t i = 0; i < set->count && !code; i++) {
-        const char *id = set->names[i].id;
-        code = is_shown      ? show_markdown(cli, id)
-               : is_markdown ? export_session_markdown(cli, out, id)
-                             : export_session(cli, out, id);
-    }
+    fprintf(out, "{\"tine_export\":%d}\n", EXPORT_FORMAT);
+    for (size_t i = 0; i < set->count && !code; i++)
+        code = export_session(cli, out, set->names[i].id);
     return code;
 }
 
-typedef int (*WriteAll)(Cli *cli, const SessionSet *set, FILE *out);
+static int write_markdown(Cli *cli, const SessionSet *set, FILE *out)
+{
+    int code = EXIT_OK;
+    for (size_t i = 0; i < set->count && !code; i++)
+        code = export_session_markdown(cli, out, set->names[i].id);
+    return code;
+}
 
 static int write_pi(Cli *cli, const SessionSet *set, FILE *out)
 {
     atomic_uint_fast64_t bytes_done = 0;
     // A terminal that shows the file has no line left for progress.
-    bool is_shown = out == stdout && cli->is_terminal;
+    bool is_shown = cli->is_terminal && !option_text(cli, "output");
     Progress *progress = is_shown ? NULL : progress_begin_counted("exported", &bytes_done, 0);
     int status = pi_export(cli->tine, &cli->call, set->names[0].id, out, &bytes_done);
     progress_end(progress);
     return status ? cli_fail(cli, &cli->status) : EXIT_OK;
+}
+
+// Shows on the terminal what `write` writes: text of others, which must not act there.
+static int show(Cli *cli, const SessionSet *set, WriteAll write)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return cli_say(EXIT_FAILED, "out of memory");
+    cli_page(cli);
+    int code = write(cli, set, out);
+    if (fclose(out) != 0 && !code) code = cli_say(EXIT_FAILED, "out of memory");
+    if (!code) print_block(&cli->out, slice(text, size), "", 0);
+    free(text);
+    return code;
 }
 
 static int write_file(Cli *cli, const SessionSet *set, WriteAll write, const char *path)
@@ -104,7 +105,7 @@ static int write_file(Cli *cli, const SessionSet *set, WriteAll write, const cha
         (void)remove(path);
     } else {
         const char *noun = set->count == 1 ? "session" : "sessions";
-        fprintf(stderr, "%zu %s in %s\n", set->count, noun, path);
+        cli_note("%zu %s in %s\n", set->count, noun, path);
     }
     return code;
 }
@@ -130,12 +131,17 @@ static int run(Cli *cli, int argument_count, char **arguments)
     bool is_pi = false;
     code = wants_pi(cli, argument_count, arguments, &is_pi);
     if (code) return code;
-    WriteAll write = is_pi ? write_pi : write_all;
+    WriteAll write = is_pi                              ? write_pi
+                     : option_is_given(cli, "markdown") ? write_markdown
+                                                        : write_all;
     code = is_pi ? choose_pi(cli, argument_count, arguments, &set)
                  : choose(cli, argument_count, arguments, &set);
     if (code) return code;
     const char *path = option_text(cli, "output");
-    return path ? write_file(cli, &set, write, path) : write(cli, &set, stdout);
+    if (path) return write_file(cli, &set, write, path);
+    // Our own lines hold no text that acts: all of it is in JSON strings (text/json_write.h).
+    if (cli->is_terminal && write != write_all) return show(cli, &set, write);
+    return write(cli, &set, cli->out.file);
 }
 
 static const Option OPTIONS[] = {

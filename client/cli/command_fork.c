@@ -54,7 +54,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     CLEANUP(message_freep) ForkSessionResponse *reply = NULL;
     if (tine_fork_session(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
     if (cli->is_json) return cli_print_json(cli, &reply->session->base);
-    puts(reply->session->id);
+    print(&cli->out, "%s\n", reply->session->id);
     return EXIT_OK;
 }
 

@@ -26,23 +26,24 @@ static void say_problem(void *context, const char *text)
 static void print_result(const Cli *cli, const ImportReport *report)
 {
     if (cli->is_json) {
-        printf("{\"sessions_new\": %" PRIuFAST64 ", \"sessions_known\": %" PRIuFAST64
-               ", \"entries_new\": %" PRIuFAST64 ", \"entries_known\": %" PRIuFAST64
-               ", \"files_failed\": %" PRIuFAST64 "}\n",
-               report->sessions_new, report->sessions_known, report->entries_new,
-               report->entries_known, report->files_failed);
+        print(&cli->out,
+              "{\"sessions_new\": %" PRIuFAST64 ", \"sessions_known\": %" PRIuFAST64
+              ", \"entries_new\": %" PRIuFAST64 ", \"entries_known\": %" PRIuFAST64
+              ", \"files_failed\": %" PRIuFAST64 "}\n",
+              report->sessions_new, report->sessions_known, report->entries_new,
+              report->entries_known, report->files_failed);
         return;
     }
-    printf("sessions: %" PRIuFAST64 " new, %" PRIuFAST64 " there already; entries: %" PRIuFAST64
-           " new, %" PRIuFAST64 " there already\n",
-           report->sessions_new, report->sessions_known, report->entries_new,
-           report->entries_known);
+    print(&cli->out,
+          "sessions: %" PRIuFAST64 " new, %" PRIuFAST64 " there already; entries: %" PRIuFAST64
+          " new, %" PRIuFAST64 " there already\n",
+          report->sessions_new, report->sessions_known, report->entries_new, report->entries_known);
     uint64_t left = report->files_total - report->files_imported - report->files_failed;
     if (report->files_failed == 0 && left == 0) return;
-    printf("files: %" PRIuFAST64 " imported, %" PRIuFAST64 " failed", report->files_imported,
-           report->files_failed);
-    if (left > 0) printf(", %" PRIu64 " not tried", left);
-    putchar('\n');
+    print(&cli->out, "files: %" PRIuFAST64 " imported, %" PRIuFAST64 " failed",
+          report->files_imported, report->files_failed);
+    if (left > 0) print(&cli->out, ", %" PRIu64 " not tried", left);
+    print(&cli->out, "\n");
 }
 
 static int import_export(Import *import, FILE *file, const char *name)

@@ -106,12 +106,11 @@ static void page_free(Page *page)
     *page = (Page){0};
 }
 
-static void print(Log *log, const Message *message)
+static void print_one(Log *log, const Message *message)
 {
     if (log->is_ui) {
         if (!ui_message_is_shown(message)) return;
-        ui_message_write(stdout, message);
-        putchar('\n');
+        cli_print_ui(log->cli, message);
     } else if (log->cli->is_json) {
         (void)cli_print_json_line(log->cli, &message->base);
     } else {
@@ -133,15 +132,15 @@ static int print_pages(Log *log, int64_t count)
         page_free(&page);
         page = next;
         if (page.marker) {
-            print(log, page.marker);
+            print_one(log, page.marker);
             snprintf(log->marker_id, sizeof(log->marker_id), "%s", page.marker->id);
         }
         for (size_t i = 0; i < page.count && count > 0; i++, count--) {
             // The marker came first; where it stands in the window it is not said again.
             if (strcmp(page.messages[i]->id, log->marker_id) == 0) continue;
-            print(log, page.messages[i]);
+            print_one(log, page.messages[i]);
         }
-        fflush(stdout);
+        print_flush(&log->cli->out);
         log->page_bytes = 0;
     } while (count > 0 && *page.next_cursor);
     return EXIT_OK;
@@ -173,11 +172,11 @@ static int print_last(Log *log, size_t count)
     while (page_count > 0) {
         Page *page = &pages[--page_count];
         for (size_t i = page->count; !code && i > 0; i--)
-            print(log, page->messages[i - 1]);
+            print_one(log, page->messages[i - 1]);
         page_free(page);
     }
     free(pages);
-    fflush(stdout);
+    print_flush(&log->cli->out);
     return code;
 }
 
@@ -186,9 +185,9 @@ static void on_message(void *context, const Message *message)
     Log *log = context;
     if (strcmp(message->id, log->newest_id) <= 0) return; // it was in the history already
     for (size_t i = 0; i < log->kind_count; i++) {
-        if (log->kinds[i] == message->kind) print(log, message);
+        if (log->kinds[i] == message->kind) print_one(log, message);
     }
-    fflush(stdout);
+    print_flush(&log->cli->out);
 }
 
 static int fill_kinds(Log *log)

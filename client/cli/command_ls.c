@@ -99,7 +99,7 @@ static int list(Cli *cli, ListSessionsRequest *request, Table *table, int64_t co
             }
         }
         table_flush(table);
-        fflush(stdout);
+        print_flush(&cli->out);
         count -= (int64_t)reply->n_sessions;
         seen += reply->n_sessions;
         if (count <= 0 || !*reply->next_cursor) break;
@@ -107,7 +107,7 @@ static int list(Cli *cli, ListSessionsRequest *request, Table *table, int64_t co
         request->limit = PAGE_NEXT;
     }
     if (seen == 0 && cli->is_terminal && !cli->is_json) {
-        fprintf(stderr, "No sessions. One is made by: tine new\n");
+        cli_note("No sessions. One is made by: tine new\n");
     }
     return EXIT_OK;
 }

@@ -1,47 +1,48 @@
 // tine __man: the manual page tine(1), made from the table of commands when tine is built, so that
 // it says what `--help` says.
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 
 // A text in roff: no hyphen turns into a dash, no line begins a request.
-static void print_text(const char *text)
+static void put_text(FILE *page, const char *text)
 {
     bool is_line_begin = true;
     for (; *text; text++) {
-        if (is_line_begin && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
+        if (is_line_begin && (*text == '.' || *text == '\'')) fputs("\\&", page);
         is_line_begin = *text == '\n';
         switch (*text) {
-        case '-': fputs("\\-", stdout); break;
-        case '\\': fputs("\\e", stdout); break;
-        default: putchar(*text);
+        case '-': fputs("\\-", page); break;
+        case '\\': fputs("\\e", page); break;
+        default: putc(*text, page);
         }
     }
 }
 
-static void print_line(const char *text)
+static void put_line(FILE *page, const char *text)
 {
-    print_text(text);
-    putchar('\n');
+    put_text(page, text);
+    putc('\n', page);
 }
 
-static void print_options(const Option *options)
+static void put_options(FILE *page, const Option *options)
 {
     for (; options && options->name; options++) {
-        printf(".TP\n");
-        if (options->letter) printf("\\fB\\-%c\\fR, ", options->letter);
-        printf("\\fB\\-\\-");
-        print_text(options->name);
-        printf("\\fR");
-        if (options->value_name) printf(" \\fI%s\\fR", options->value_name);
-        putchar('\n');
-        print_line(options->help);
+        fprintf(page, ".TP\n");
+        if (options->letter) fprintf(page, "\\fB\\-%c\\fR, ", options->letter);
+        fprintf(page, "\\fB\\-\\-");
+        put_text(page, options->name);
+        fprintf(page, "\\fR");
+        if (options->value_name) fprintf(page, " \\fI%s\\fR", options->value_name);
+        putc('\n', page);
+        put_line(page, options->help);
     }
 }
 
 // Lines that begin with blanks are examples or lists: they stay as they are.
-static void print_details(const char *details)
+static void put_details(FILE *page, const char *details)
 {
     bool is_literal = false;
     while (details && *details) {
@@ -49,84 +50,93 @@ static void print_details(const char *details)
         size_t size = strcspn(details, "\n");
         snprintf(line, sizeof(line), "%.*s", (int)size, details);
         bool wants_literal = line[0] == ' ';
-        if (wants_literal != is_literal) printf(wants_literal ? ".nf\n" : ".fi\n");
+        if (wants_literal != is_literal) fprintf(page, wants_literal ? ".nf\n" : ".fi\n");
         is_literal = wants_literal;
-        if (*line) print_line(line);
+        if (*line) put_line(page, line);
         details += size + (details[size] == '\n');
     }
-    if (is_literal) printf(".fi\n");
+    if (is_literal) fprintf(page, ".fi\n");
 }
 
-static void print_command(const Command *command)
+static void put_command(FILE *page, const Command *command)
 {
-    printf(".SS \"");
-    print_text(command->name);
+    fprintf(page, ".SS \"");
+    put_text(page, command->name);
     if (*command->arguments) {
-        putchar(' ');
-        print_text(command->arguments);
+        putc(' ', page);
+        put_text(page, command->arguments);
     }
-    printf("\"\n");
-    print_line(command->summary);
-    if (command->details) printf(".PP\n");
-    print_details(command->details);
-    print_options(command->options);
-    printf(".PP\n.nf\n.RS\n");
+    fprintf(page, "\"\n");
+    put_line(page, command->summary);
+    if (command->details) fprintf(page, ".PP\n");
+    put_details(page, command->details);
+    put_options(page, command->options);
+    fprintf(page, ".PP\n.nf\n.RS\n");
     for (size_t i = 0; command->examples[i]; i++)
-        print_line(command->examples[i]);
-    printf(".RE\n.fi\n");
+        put_line(page, command->examples[i]);
+    fprintf(page, ".RE\n.fi\n");
 }
 
-static void print_head(void)
+static void put_head(FILE *page)
 {
-    printf(".TH TINE 1 \"\" \"tine " TINE_VERSION "\" \"User Commands\"\n"
-           ".SH NAME\ntine \\- the conversations of AI agents, at the command line\n"
-           ".SH SYNOPSIS\n.B tine\n.I COMMAND\n[\\fIOPTION\\fR…] [\\fIARGUMENT\\fR…]\n"
-           ".SH DESCRIPTION\n"
-           "tine reads and changes the sessions that\n.BR tined (8)\n"
-           "keeps: conversations of AI agents with their forks, compactions, memories, todos and "
-           "costs. It starts a tined when none runs.\n");
+    fprintf(page,
+            ".TH TINE 1 \"\" \"tine " TINE_VERSION "\" \"User Commands\"\n"
+            ".SH NAME\ntine \\- the conversations of AI agents, at the command line\n"
+            ".SH SYNOPSIS\n.B tine\n.I COMMAND\n[\\fIOPTION\\fR…] [\\fIARGUMENT\\fR…]\n"
+            ".SH DESCRIPTION\n"
+            "tine reads and changes the sessions that\n.BR tined (8)\n"
+            "keeps: conversations of AI agents with their forks, compactions, memories, todos and "
+            "costs. It starts a tined when none runs.\n");
 }
 
-static void print_tail(void)
+static void put_tail(FILE *page)
 {
-    printf(".SH NAMING A SESSION\n"
-           "By its id, by the first 4 or more characters of it, by its slug; @last is the one that "
-           "was active last, @last~1 the one before. When several fit they are listed.\n"
-           ".SH OUTPUT\n"
-           "With \\fB\\-\\-json\\fR a command prints one document, or one a line where there are "
-           "many. Fields have the names of the contract (\\fBtine describe\\fR). On a terminal, "
-           "what people and models wrote is made safe to be shown; colour is used on a terminal "
-           "only, and never with \\fBNO_COLOR\\fR.\n"
-           ".SH EXIT STATUS\n"
-           ".TP\n0\ndone\n.TP\n1\nit failed\n.TP\n2\nwrong usage\n.TP\n3\nnot found\n"
-           ".TP\n4\nno tined can be reached, or one is in the way\n"
-           ".SH ENVIRONMENT\n"
-           ".TP\n.B TINE_SOCKET\nthe socket of tined\n"
-           ".TP\n.B TINE_URL\nipc://PATH, tcp://127.0.0.1:PORT or embedded:DIRECTORY\n"
-           ".TP\n.B TINE_TOKEN_FILE\nthe token of a tined on tcp://\n"
-           ".TP\n.B TINE_DATA\nthe store's directory, for commands that work on its files\n"
-           ".TP\n.B NO_COLOR, PAGER\nas usual\n"
-           ".SH FILES\n"
-           ".TP\n.I $XDG_RUNTIME_DIR/tine/tine.sock\nwhere tined listens\n"
-           ".TP\n.I $XDG_DATA_HOME/tine\nthe store; ~/.local/share/tine without the variable\n"
-           ".TP\n.I $XDG_STATE_HOME/tine/tined.log\nthe log of a tined that tine started\n"
-           ".SH SEE ALSO\n.BR tined (8)\n");
+    fprintf(
+        page,
+        ".SH NAMING A SESSION\n"
+        "By its id, by the first 4 or more characters of it, by its slug; @last is the one that "
+        "was active last, @last~1 the one before. When several fit they are listed.\n"
+        ".SH OUTPUT\n"
+        "With \\fB\\-\\-json\\fR a command prints one document, or one a line where there are "
+        "many. Fields have the names of the contract (\\fBtine describe\\fR). On a terminal, "
+        "what people and models wrote is made safe to be shown; colour is used on a terminal "
+        "only, and never with \\fBNO_COLOR\\fR.\n"
+        ".SH EXIT STATUS\n"
+        ".TP\n0\ndone\n.TP\n1\nit failed\n.TP\n2\nwrong usage\n.TP\n3\nnot found\n"
+        ".TP\n4\nno tined can be reached, or one is in the way\n"
+        ".SH ENVIRONMENT\n"
+        ".TP\n.B TINE_SOCKET\nthe socket of tined\n"
+        ".TP\n.B TINE_URL\nipc://PATH, tcp://127.0.0.1:PORT or embedded:DIRECTORY\n"
+        ".TP\n.B TINE_TOKEN_FILE\nthe token of a tined on tcp://\n"
+        ".TP\n.B TINE_DATA\nthe store's directory, for commands that work on its files\n"
+        ".TP\n.B NO_COLOR, PAGER\nas usual\n"
+        ".SH FILES\n"
+        ".TP\n.I $XDG_RUNTIME_DIR/tine/tine.sock\nwhere tined listens\n"
+        ".TP\n.I $XDG_DATA_HOME/tine\nthe store; ~/.local/share/tine without the variable\n"
+        ".TP\n.I $XDG_STATE_HOME/tine/tined.log\nthe log of a tined that tine started\n"
+        ".SH SEE ALSO\n.BR tined (8)\n");
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {
-    (void)cli;
     (void)argument_count;
     (void)arguments;
-    print_head();
-    printf(".SH COMMANDS\n");
+    char *text = NULL;
+    size_t size = 0;
+    FILE *page = open_memstream(&text, &size);
+    if (!page) return cli_say(EXIT_FAILED, "out of memory");
+    put_head(page);
+    fprintf(page, ".SH COMMANDS\n");
     for (size_t i = 0; COMMANDS[i]; i++) {
-        if (COMMANDS[i]->name[0] != '_') print_command(COMMANDS[i]);
+        if (COMMANDS[i]->name[0] != '_') put_command(page, COMMANDS[i]);
     }
-    printf(".SH OPTIONS OF ALL COMMANDS\n");
-    print_options(GLOBAL_OPTIONS);
-    print_tail();
-    return EXIT_OK;
+    fprintf(page, ".SH OPTIONS OF ALL COMMANDS\n");
+    put_options(page, GLOBAL_OPTIONS);
+    put_tail(page);
+    int code = fclose(page) == 0 ? EXIT_OK : cli_say(EXIT_FAILED, "out of memory");
+    if (!code) print_block(&cli->out, slice(text, size), "", 0);
+    free(text);
+    return code;
 }
 
 const Command command_man = {

@@ -59,7 +59,7 @@ static int add(Cli *cli, char *session_id, const char *text)
         return cli_fail(cli, &cli->status);
     }
     if (cli->is_json) return cli_print_json(cli, &reply->memory->base);
-    puts(reply->memory->id);
+    print(&cli->out, "%s\n", reply->memory->id);
     return EXIT_OK;
 }
 

@@ -10,12 +10,13 @@ typedef struct Metric {
     uint64_t value;
 } Metric;
 
-static void print_head(const char *name, const char *type, const char *help)
+static void print_head(const Printer *out, const char *name, const char *type, const char *help)
 {
-    printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    print(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void print_store(const StatsResponse *stats, const HealthResponse *health)
+static void print_store(const Printer *out, const StatsResponse *stats,
+                        const HealthResponse *health)
 {
     const Metric metrics[] = {
         {"tine_ready", "gauge", "Whether the store is ready.", health->ready ? 1 : 0},
@@ -55,53 +56,53 @@ static void print_store(const StatsResponse *stats, const HealthResponse *health
          stats->newest_event_sequence},
     };
     for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
-        print_head(metrics[i].name, metrics[i].type, metrics[i].help);
-        printf("%s %" PRIu64 "\n", metrics[i].name, metrics[i].value);
+        print_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
+        print(out, "%s %" PRIu64 "\n", metrics[i].name, metrics[i].value);
     }
-    print_head("tine_start_time_seconds", "gauge", "When tined started, since the epoch.");
-    printf("tine_start_time_seconds %.3f\n", (double)stats->started_at / 1e3);
+    print_head(out, "tine_start_time_seconds", "gauge", "When tined started, since the epoch.");
+    print(out, "tine_start_time_seconds %.3f\n", (double)stats->started_at / 1e3);
 }
 
-static void print_tables(const StatsResponse *stats)
+static void print_tables(const Printer *out, const StatsResponse *stats)
 {
-    print_head("tine_table_rows", "gauge", "Rows of each table of the store.");
+    print_head(out, "tine_table_rows", "gauge", "Rows of each table of the store.");
     for (size_t i = 0; i < stats->n_tables; i++) {
-        printf("tine_table_rows{table=\"%s\"} %" PRIu64 "\n", stats->tables[i]->name,
-               stats->tables[i]->rows);
+        print(out, "tine_table_rows{table=\"%s\"} %" PRIu64 "\n", stats->tables[i]->name,
+              stats->tables[i]->rows);
     }
 }
 
 // The last bucket holds whatever took longer, so it is +Inf. There is no _sum: tined counts calls
 // by their bucket and does not add up their times.
-static void print_durations(const MethodStats *method)
+static void print_durations(const Printer *out, const MethodStats *method)
 {
     static const char NAME[] = "tine_rpc_duration_seconds";
     uint64_t count = 0;
     for (size_t i = 0; i < method->n_latency_buckets; i++) {
         count += method->latency_buckets[i];
         if (i + 1 == method->n_latency_buckets) break;
-        printf("%s_bucket{method=\"%s\",le=\"%.6f\"} %" PRIu64 "\n", NAME, method->name,
-               (double)(UINT64_C(1) << i) / 1e6, count);
+        print(out, "%s_bucket{method=\"%s\",le=\"%.6f\"} %" PRIu64 "\n", NAME, method->name,
+              (double)(UINT64_C(1) << i) / 1e6, count);
     }
-    printf("%s_bucket{method=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", NAME, method->name, count);
-    printf("%s_count{method=\"%s\"} %" PRIu64 "\n", NAME, method->name, count);
+    print(out, "%s_bucket{method=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", NAME, method->name, count);
+    print(out, "%s_count{method=\"%s\"} %" PRIu64 "\n", NAME, method->name, count);
 }
 
-static void print_methods(const StatsResponse *stats)
+static void print_methods(const Printer *out, const StatsResponse *stats)
 {
-    print_head("tine_rpc_requests_total", "counter", "Calls answered.");
+    print_head(out, "tine_rpc_requests_total", "counter", "Calls answered.");
     for (size_t i = 0; i < stats->n_methods; i++) {
-        printf("tine_rpc_requests_total{method=\"%s\"} %" PRIu64 "\n", stats->methods[i]->name,
-               stats->methods[i]->calls);
+        print(out, "tine_rpc_requests_total{method=\"%s\"} %" PRIu64 "\n", stats->methods[i]->name,
+              stats->methods[i]->calls);
     }
-    print_head("tine_rpc_errors_total", "counter", "Calls answered with an error.");
+    print_head(out, "tine_rpc_errors_total", "counter", "Calls answered with an error.");
     for (size_t i = 0; i < stats->n_methods; i++) {
-        printf("tine_rpc_errors_total{method=\"%s\"} %" PRIu64 "\n", stats->methods[i]->name,
-               stats->methods[i]->errors);
+        print(out, "tine_rpc_errors_total{method=\"%s\"} %" PRIu64 "\n", stats->methods[i]->name,
+              stats->methods[i]->errors);
     }
-    print_head("tine_rpc_duration_seconds", "histogram", "How long calls took.");
+    print_head(out, "tine_rpc_duration_seconds", "histogram", "How long calls took.");
     for (size_t i = 0; i < stats->n_methods; i++)
-        print_durations(stats->methods[i]);
+        print_durations(out, stats->methods[i]);
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)
@@ -122,12 +123,13 @@ static int run(Cli *cli, int argument_count, char **arguments)
         tine_describe(tine, &cli->call, &describe_request, &server)) {
         return cli_fail(cli, &cli->status);
     }
-    print_head("tine_info", "gauge", "The server's version, its store's format and identity.");
-    printf("tine_info{version=\"%s\",format=\"%u\",instance=\"%s\"} 1\n", server->server_version,
-           server->format_version, server->instance_id);
-    print_store(stats, health);
-    print_tables(stats);
-    print_methods(stats);
+    const Printer *out = &cli->out;
+    print_head(out, "tine_info", "gauge", "The server's version, its store's format and identity.");
+    print(out, "tine_info{version=\"%s\",format=\"%u\",instance=\"%s\"} 1\n",
+          server->server_version, server->format_version, server->instance_id);
+    print_store(out, stats, health);
+    print_tables(out, stats);
+    print_methods(out, stats);
     return EXIT_OK;
 }
 

@@ -88,7 +88,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
         return cli_fail(cli, &cli->status);
     }
     if (cli->is_json) return cli_print_json(cli, &reply->session->base);
-    puts(reply->session->id);
+    print(&cli->out, "%s\n", reply->session->id);
     return EXIT_OK;
 }
 

@@ -19,11 +19,11 @@ static int run(Cli *cli, int argument_count, char **arguments)
         if (tine_health(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
         int64_t took_us = (clock_monotonic_ns() - begun_ns) / 1000;
         if (cli->is_json) {
-            printf("{\"ready\":%s,\"took_us\":%lld}\n", reply->ready ? "true" : "false",
-                   (long long)took_us);
+            print(&cli->out, "{\"ready\":%s,\"took_us\":%lld}\n", reply->ready ? "true" : "false",
+                  (long long)took_us);
         } else {
-            printf("%s: %s, %lld us\n", cli->url, reply->ready ? "ready" : "not ready",
-                   (long long)took_us);
+            print(&cli->out, "%s: %s, %lld us\n", cli->url, reply->ready ? "ready" : "not ready",
+                  (long long)took_us);
         }
         if (!reply->ready) code = EXIT_UNAVAILABLE;
     }

@@ -27,7 +27,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
     CLEANUP(message_freep) PurgeSessionResponse *reply = NULL;
     if (tine_purge_session(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
     if (cli->is_json) return cli_print_json(cli, &reply->base);
-    if (reply->kept_for_forks) puts("Forks still read its messages: kept until they are gone.");
+    if (reply->kept_for_forks)
+        print(&cli->out, "Forks still read its messages: kept until they are gone.\n");
     return EXIT_OK;
 }
 

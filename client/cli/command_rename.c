@@ -40,7 +40,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
         return cli_fail(cli, &cli->status);
     }
     if (cli->is_json) return cli_print_json(cli, &reply->session->base);
-    if (option_is_given(cli, "suffix")) puts(reply->session->slug);
+    if (option_is_given(cli, "suffix")) print(&cli->out, "%s\n", reply->session->slug);
     return EXIT_OK;
 }
 

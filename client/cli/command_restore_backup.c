@@ -5,7 +5,6 @@
 #include "cli.h"
 #include "place.h"
 #include "store/files.h"
-#include "text/json_write.h"
 
 typedef struct Restore {
     const Cli *cli;
@@ -45,20 +44,21 @@ static int run(Cli *cli, int argument_count, char **arguments)
 static void print_result(const Restore *restore)
 {
     const StoreCheckResult *result = &restore->verified.result;
+    const Printer *out = &restore->cli->out;
     if (restore->cli->is_json) {
-        printf("{\"data\": ");
-        json_write_text(stdout, slice_of(restore->place.directory));
+        print(out, "{\"data\": ");
+        print_json_text(out, slice_of(restore->place.directory));
         if (restore->is_kept) {
-            printf(", \"kept\": ");
-            json_write_text(stdout, slice_of(restore->kept));
+            print(out, ", \"kept\": ");
+            print_json_text(out, slice_of(restore->kept));
         }
-        printf(", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64 "}\n", result->sessions,
-               result->messages);
+        print(out, ", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64 "}\n", result->sessions,
+              result->messages);
         return;
     }
-    printf("%s: %" PRIu64 " sessions, %" PRIu64 " messages\n", restore->place.directory,
-           result->sessions, result->messages);
-    if (restore->is_kept) printf("the old store is kept in %s\n", restore->kept);
+    print(out, "%s: %" PRIu64 " sessions, %" PRIu64 " messages\n", restore->place.directory,
+          result->sessions, result->messages);
+    if (restore->is_kept) print(out, "the old store is kept in %s\n", restore->kept);
 }
 
 static const Option OPTIONS[] = {

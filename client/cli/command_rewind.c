@@ -21,7 +21,7 @@ int rewind_to(Cli *cli, const char *session, const char *message)
         return cli_fail(cli, &cli->status);
     }
     if (cli->is_json) return cli_print_json(cli, &reply->session->base);
-    if (*point.id) puts(reply->session->head_id);
+    if (*point.id) print(&cli->out, "%s\n", reply->session->head_id);
     return EXIT_OK;
 }
 

@@ -1,22 +1,17 @@
 // tine show: one session, or one of its messages.
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "find.h"
 #include "format.h"
 #include "message_print.h"
-#include "text.h"
 
 static void print_row(const Cli *cli, const char *name, const char *value)
 {
     if (!*value) return;
-    char *safe = text_line(value, cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN,
-                           cli->is_terminal ? TEXT_LINE_COLUMNS_MAX : 0);
-    const char *bold = cli->has_colour ? "\033[1m" : "", *none = cli->has_colour ? "\033[0m" : "";
-    printf("%s%-14s%s %s\n", bold, name, none, safe ? safe : "");
-    free(safe);
+    print(&cli->out, PRINT_BOLD "%-14s" PRINT_NORMAL " %.*s\n", name,
+          cli->is_terminal ? PRINT_LINE_COLUMNS_MAX : -1, value);
 }
 
 static void print_totals(const Cli *cli, const char *name, const Totals *totals)
@@ -77,8 +72,7 @@ static void print_session(const Cli *cli, const Session *session)
     print_row(cli, "metadata", session->metadata_json);
     if (!*session->system_prompt) return;
     print_row(cli, "system prompt", " ");
-    text_print_block(stdout, slice_of(session->system_prompt),
-                     cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN, "    ", 0);
+    print_block(&cli->out, slice_of(session->system_prompt), "    ", 0);
 }
 
 static int show_message(Cli *cli, const char *session_id, const char *text)

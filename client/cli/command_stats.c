@@ -6,35 +6,36 @@
 #include "format.h"
 #include "latency.h"
 
-static void print_bytes(const char *name, uint64_t bytes)
+static void print_bytes(const Printer *out, const char *name, uint64_t bytes)
 {
-    printf("%-22s %12.1f MiB\n", name, (double)bytes / (1024 * 1024));
+    print(out, "%-22s %12.1f MiB\n", name, (double)bytes / (1024 * 1024));
 }
 
-static void print_count(const char *name, uint64_t count)
+static void print_count(const Printer *out, const char *name, uint64_t count)
 {
-    printf("%-22s %12llu\n", name, (unsigned long long)count);
+    print(out, "%-22s %12llu\n", name, (unsigned long long)count);
 }
 
-static void print_methods(const StatsResponse *stats)
+static void print_methods(const Printer *out, const StatsResponse *stats)
 {
     if (stats->n_methods == 0) return;
-    printf("\n%-28s %10s %8s %10s %10s\n", "CALL", "CALLS", "ERRORS", "HALF BELOW", "99 % BELOW");
+    print(out, "\n%-28s %10s %8s %10s %10s\n", "CALL", "CALLS", "ERRORS", "HALF BELOW",
+          "99 % BELOW");
     for (size_t i = 0; i < stats->n_methods; i++) {
         const MethodStats *method = stats->methods[i];
         size_t count = method->n_latency_buckets;
         uint64_t half_us = latency_below_us(method->latency_buckets, count, 0.5);
         uint64_t most_us = latency_below_us(method->latency_buckets, count, 0.99);
-        printf("%-28s %10llu %8llu %10s %10s\n", method->name, (unsigned long long)method->calls,
-               (unsigned long long)method->errors, format_duration((int64_t)half_us).text,
-               format_duration((int64_t)most_us).text);
+        print(out, "%-28s %10llu %8llu %10s %10s\n", method->name,
+              (unsigned long long)method->calls, (unsigned long long)method->errors,
+              format_duration((int64_t)half_us).text, format_duration((int64_t)most_us).text);
     }
 }
 
 // A process that is stopped in the middle of a read keeps the file growing: people want its name.
-static void print_oldest_reader(const StatsResponse *stats)
+static void print_oldest_reader(const Printer *out, const StatsResponse *stats)
 {
-    print_count("oldest reader behind", stats->last_txn - stats->oldest_reader_txn);
+    print_count(out, "oldest reader behind", stats->last_txn - stats->oldest_reader_txn);
     if (stats->oldest_reader_pid == 0 || stats->last_txn == stats->oldest_reader_txn) return;
     char path[64], name[64] = "";
     snprintf(path, sizeof(path), "/proc/%u/comm", stats->oldest_reader_pid);
@@ -42,33 +43,33 @@ static void print_oldest_reader(const StatsResponse *stats)
     if (file && !fgets(name, sizeof(name), file)) name[0] = '\0';
     if (file) fclose(file);
     name[strcspn(name, "\n")] = '\0';
-    printf("%-22s %12u %s\n", "… process", stats->oldest_reader_pid, name);
+    print(out, "%-22s %12u %s\n", "… process", stats->oldest_reader_pid, name);
 }
 
-static void print_stats(const StatsResponse *stats)
+static void print_stats(const Printer *out, const StatsResponse *stats)
 {
-    print_bytes("file, in use", stats->used_bytes);
-    print_bytes("file, free inside", stats->free_bytes);
-    print_count("readers", stats->readers);
-    print_count("transactions", stats->last_txn);
-    print_oldest_reader(stats);
-    print_count("batches of writes", stats->batches);
-    print_count("writes in them", stats->batched_requests);
-    print_count("batches run again", stats->batches_rerun);
-    print_count("writes queued", stats->queued_requests);
-    print_count("purges pending", stats->purges_pending);
-    print_count("oldest event kept", stats->oldest_event_sequence);
-    print_count("newest event", stats->newest_event_sequence);
+    print_bytes(out, "file, in use", stats->used_bytes);
+    print_bytes(out, "file, free inside", stats->free_bytes);
+    print_count(out, "readers", stats->readers);
+    print_count(out, "transactions", stats->last_txn);
+    print_oldest_reader(out, stats);
+    print_count(out, "batches of writes", stats->batches);
+    print_count(out, "writes in them", stats->batched_requests);
+    print_count(out, "batches run again", stats->batches_rerun);
+    print_count(out, "writes queued", stats->queued_requests);
+    print_count(out, "purges pending", stats->purges_pending);
+    print_count(out, "oldest event kept", stats->oldest_event_sequence);
+    print_count(out, "newest event", stats->newest_event_sequence);
     if (stats->is_relaxed) {
-        print_count("commits not flushed", stats->unflushed_commits);
-        print_bytes("about so much of it", stats->unflushed_bytes);
-        print_count("the oldest, ms ago", (uint64_t)stats->unflushed_ms);
+        print_count(out, "commits not flushed", stats->unflushed_commits);
+        print_bytes(out, "about so much of it", stats->unflushed_bytes);
+        print_count(out, "the oldest, ms ago", (uint64_t)stats->unflushed_ms);
     }
-    printf("\n%-22s %12s\n", "TABLE", "ROWS");
+    print(out, "\n%-22s %12s\n", "TABLE", "ROWS");
     for (size_t i = 0; i < stats->n_tables; i++) {
-        print_count(stats->tables[i]->name, stats->tables[i]->rows);
+        print_count(out, stats->tables[i]->name, stats->tables[i]->rows);
     }
-    print_methods(stats);
+    print_methods(out, stats);
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)
@@ -83,7 +84,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (tine_stats(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
     if (cli->is_json) return cli_print_json(cli, &reply->base);
     cli_page(cli);
-    print_stats(reply);
+    print_stats(&cli->out, reply);
     return EXIT_OK;
 }
 

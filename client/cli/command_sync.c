@@ -19,10 +19,10 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (tine_health(tine, &options, &request, &reply)) return cli_fail(cli, &cli->status);
     int64_t took_us = (clock_monotonic_ns() - begun_ns) / 1000;
     if (cli->is_json) {
-        printf("{\"took_us\":%lld}\n", (long long)took_us);
+        print(&cli->out, "{\"took_us\":%lld}\n", (long long)took_us);
     } else {
-        printf("all that was acknowledged is on the disk, after %s\n",
-               format_duration(took_us).text);
+        print(&cli->out, "all that was acknowledged is on the disk, after %s\n",
+              format_duration(took_us).text);
     }
     return EXIT_OK;
 }

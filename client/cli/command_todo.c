@@ -6,7 +6,6 @@
 #include "base/limits.h"
 #include "cli.h"
 #include "input.h"
-#include "text.h"
 
 // How an item is written and drawn: "[x] it is done".
 static const struct {
@@ -29,15 +28,11 @@ static int print_todos(Cli *cli, const Todos *todos)
         for (size_t j = 0; j < MARK_COUNT; j++) {
             if (strcmp(item->status, MARKS[j].status) == 0) mark = MARKS[j].mark;
         }
-        TextUse use = cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN;
-        char *content = text_line(item->content, use, 0), *status = text_line(item->status, use, 0);
         if (mark) {
-            printf("%s %s\n", mark, content ? content : "");
+            print(&cli->out, "%s %s\n", mark, item->content);
         } else {
-            printf("[%s] %s\n", status ? status : "", content ? content : "");
+            print(&cli->out, "[%s] %s\n", item->status, item->content);
         }
-        free(content);
-        free(status);
     }
     return EXIT_OK;
 }

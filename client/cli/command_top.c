@@ -1,10 +1,7 @@
 // tine top: the server at work. On a terminal a screen that is drawn anew each second; elsewhere
 // one sample.
 
-#include <stdlib.h>
-
 #include "cli.h"
-#include "json_message.h"
 #include "os/clock.h"
 #include "screen.h"
 #include "top_frame.h"
@@ -17,53 +14,45 @@ typedef struct Top {
     int64_t interval_ms, count;
 } Top;
 
-static void print_json(const TopSample *sample)
+static void print_json(Cli *cli, const TopSample *sample)
 {
-    printf("{\"health\":");
-    json_message_write(stdout, &sample->health->base, JSON_LINE);
-    printf(",\"stats\":");
-    json_message_write(stdout, &sample->stats->base, JSON_LINE);
-    printf(",\"sessions\":[");
+    print(&cli->out, "{\"health\":");
+    cli_print_json_piece(cli, &sample->health->base);
+    print(&cli->out, ",\"stats\":");
+    cli_print_json_piece(cli, &sample->stats->base);
+    print(&cli->out, ",\"sessions\":[");
     for (size_t i = 0; i < sample->sessions->n_sessions; i++) {
-        if (i > 0) printf(",");
-        json_message_write(stdout, &sample->sessions->sessions[i]->base, JSON_LINE);
+        if (i > 0) print(&cli->out, ",");
+        cli_print_json_piece(cli, &sample->sessions->sessions[i]->base);
     }
-    printf("]}\n");
+    print(&cli->out, "]}\n");
 }
 
 static int print_once(Top *top)
 {
     if (top_sample(top->cli, &top->now)) return cli_fail(top->cli, &top->cli->status);
     if (top->cli->is_json) {
-        print_json(&top->now);
+        print_json(top->cli, &top->now);
     } else {
-        TopFrame frame = {.out = stdout};
+        TopFrame frame = {.out = &top->cli->out};
         top_draw(top->cli, &frame, &top->before, &top->now);
     }
     return EXIT_OK;
 }
 
-// Draws into memory first: a frame appears at once, without flicker.
+// Standard output is buffered: a frame appears at once, without flicker.
 static void draw(Top *top, int code)
 {
-    char *text = NULL;
-    size_t size;
-    TopFrame frame = {.is_live = true, .has_colour = top->cli->has_colour};
+    TopFrame frame = {.out = &top->cli->out, .is_live = true};
     screen_size(&frame.columns, &frame.rows);
-    frame.out = open_memstream(&text, &size);
-    if (!frame.out) return;
-    fputs("\033[H", frame.out);
+    print(frame.out, "\033[H");
     if (code) {
         top_draw_failure(&frame, &top->cli->status);
     } else {
         top_draw(top->cli, &frame, &top->before, &top->now);
     }
-    fputs("\033[J", frame.out);
-    if (fclose(frame.out) == 0) {
-        fwrite(text, 1, size, stdout);
-        fflush(stdout);
-    }
-    free(text);
+    print(frame.out, "\033[J");
+    print_flush(frame.out);
 }
 
 // Samples until the user, a signal or --count ends it. A server that is away is waited for.

@@ -9,7 +9,6 @@
 #include "cli.h"
 #include "format.h"
 #include "sessions.h"
-#include "text.h"
 
 typedef struct Node {
     Session *session; // owned
@@ -96,7 +95,7 @@ static Node *node_after(Node *node, const Node *top)
 }
 
 // The lines to the left of a node, from the root's side. Deep trees are drawn up to a width.
-static size_t print_lines(Node *node, const Node *top)
+static size_t print_lines(const Printer *out, Node *node, const Node *top)
 {
     size_t depth = 0;
     for (Node *above = node; above->parent != top; above = above->parent)
@@ -107,7 +106,7 @@ static size_t print_lines(Node *node, const Node *top)
         for (size_t up = 1; up < i; up++)
             above = above->parent;
         bool is_last = !above->next;
-        fputs(i == 1 ? is_last ? "└─ " : "├─ " : is_last ? "   " : "│  ", stdout);
+        print(out, i == 1 ? is_last ? "└─ " : "├─ " : is_last ? "   " : "│  ");
     }
     return shown * INDENT_COLUMNS;
 }
@@ -118,7 +117,7 @@ static void print_node(const Tree *tree, Node *node, const Node *top)
     const Session *session = node->session;
     const char *name = *session->slug ? session->slug : session->title;
     if (!*name) name = session->first_message_preview;
-    size_t used = print_lines(node, top);
+    size_t used = print_lines(&cli->out, node, top);
     char end[128];
     snprintf(end, sizeof(end), "  %s%llu %s  %s%s",
              session->kind == SESSION_KIND_SUBAGENT ? "subagent  "
@@ -128,14 +127,10 @@ static void print_node(const Tree *tree, Node *node, const Node *top)
              session->message_count == 1 ? "msg" : "msgs",
              format_money(session->own_totals->cost_nano_usd).text,
              session->deleted_at ? "  deleted" : "");
-    size_t taken = used + ID_BYTES + 1 + text_columns(end), columns = LABEL_COLUMNS_MIN;
+    size_t taken = used + ID_BYTES + 1 + print_columns(end), columns = LABEL_COLUMNS_MIN;
     if ((size_t)cli->width > taken + columns) columns = (size_t)cli->width - taken;
-    char *safe = text_line(name, cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN,
-                           cli->is_terminal ? columns : 0);
-    const char *yellow = cli->has_colour ? "\033[33m" : "";
-    const char *none = cli->has_colour ? "\033[0m" : "";
-    printf("%s%s%s  %s%s\n", yellow, session->id, none, safe ? safe : "", end);
-    free(safe);
+    print(&cli->out, PRINT_YELLOW "%s" PRINT_NORMAL "  %.*s%s\n", session->id,
+          cli->is_terminal ? (int)columns : -1, name, end);
 }
 
 // Draws, or prints as one document, all that hangs below `top`.

@@ -9,9 +9,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
     (void)arguments;
     if (!option_is_given(cli, "server")) {
         if (cli->is_json) {
-            puts("{\"version\":\"" TINE_VERSION "\"}");
+            print(&cli->out, "{\"version\":\"" TINE_VERSION "\"}\n");
         } else {
-            puts("tine " TINE_VERSION);
+            print(&cli->out, "tine " TINE_VERSION "\n");
         }
         return EXIT_OK;
     }
@@ -22,14 +22,15 @@ static int run(Cli *cli, int argument_count, char **arguments)
     CLEANUP(message_freep) DescribeResponse *reply = NULL;
     if (tine_describe(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
     if (cli->is_json) {
-        printf("{\"version\":\"%s\",\"server_version\":\"%s\",\"api_version\":\"%s\","
-               "\"format_version\":%u,\"instance_id\":\"%s\"}\n",
-               TINE_VERSION, reply->server_version, reply->api_version, reply->format_version,
-               reply->instance_id);
+        print(&cli->out,
+              "{\"version\":\"%s\",\"server_version\":\"%s\",\"api_version\":\"%s\","
+              "\"format_version\":%u,\"instance_id\":\"%s\"}\n",
+              TINE_VERSION, reply->server_version, reply->api_version, reply->format_version,
+              reply->instance_id);
         return EXIT_OK;
     }
-    printf("tine %s\ntined %s\napi %s\nformat %u\nstore %s\n", TINE_VERSION, reply->server_version,
-           reply->api_version, reply->format_version, reply->instance_id);
+    print(&cli->out, "tine %s\ntined %s\napi %s\nformat %u\nstore %s\n", TINE_VERSION,
+          reply->server_version, reply->api_version, reply->format_version, reply->instance_id);
     return EXIT_OK;
 }
 

@@ -1,11 +1,9 @@
 // tine watch: events, as they happen.
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "format.h"
-#include "text.h"
 
 static void watch_closep(TineWatch **watch)
 {
@@ -14,22 +12,17 @@ static void watch_closep(TineWatch **watch)
 
 static void print_event(const Cli *cli, const Event *event)
 {
-    TextUse use = cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN;
-    char *type = text_line(event->type, use, 40), *data = text_line(event->data_json, use, 200);
+    Shown created = format_time(event->created_at);
     const char *what = *event->message_id ? event->message_id : event->record_id;
-    const char *bold = cli->has_colour ? "\033[1m" : "", *none = cli->has_colour ? "\033[0m" : "";
     if (cli->is_terminal) {
-        printf("%6llu  %.12s  %s%-18s%s  %s  %s%s%s\n", (unsigned long long)event->sequence,
-               format_time(event->created_at).text + sizeof("2026-11-18T") - 1, bold,
-               type ? type : "", none, event->session_id, what, *event->data_json ? "  " : "",
-               data ? data : "");
+        print(&cli->out, "%6llu  %.12s  " PRINT_BOLD "%-18.40s" PRINT_NORMAL "  %s  %s%s%.200s\n",
+              (unsigned long long)event->sequence, created.text + strlen("2026-11-18T"),
+              event->type, event->session_id, what, *event->data_json ? "  " : "",
+              event->data_json);
     } else {
-        printf("%llu\t%s\t%s\t%s\t%s\t%s\n", (unsigned long long)event->sequence,
-               format_time(event->created_at).text, type ? type : "", event->session_id, what,
-               data ? data : "");
+        print(&cli->out, "%llu\t%s\t%.40s\t%s\t%s\t%.200s\n", (unsigned long long)event->sequence,
+              created.text, event->type, event->session_id, what, event->data_json);
     }
-    free(type);
-    free(data);
 }
 
 static int fill(const Cli *cli, TineWatchOptions *options, int64_t *count)
@@ -74,7 +67,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
         } else {
             print_event(cli, event);
         }
-        if (fflush(stdout) != 0) return EXIT_FAILED;
+        if (!print_flush(&cli->out)) return EXIT_FAILED;
     }
     return EXIT_OK;
 }

@@ -9,7 +9,6 @@
 #include "format.h"
 #include "importers/agents.h"
 #include "progress.h"
-#include "text.h"
 
 enum {
     PREFIX_BYTES_MIN = 4,
@@ -82,13 +81,11 @@ static int say_candidates(const char *text, Session *const *sessions, size_t cou
     for (size_t i = 0; i < count; i++) {
         const Session *session = sessions[i];
         const char *name = *session->slug ? session->slug : session->title;
-        char *safe = text_line(name, TEXT_TERMINAL, 40);
-        fprintf(stderr, "    %s  %4s  %s%s\n", session->id,
-                format_age(session->last_active_at, now_ms).text, safe ? safe : "",
-                session->deleted_at ? " (deleted)" : "");
-        free(safe);
+        cli_note("    %s  %4s  %.40s%s\n", session->id,
+                 format_age(session->last_active_at, now_ms).text, name,
+                 session->deleted_at ? " (deleted)" : "");
     }
-    if (more) fprintf(stderr, "    …\n");
+    if (more) cli_note("    …\n");
     return code;
 }
 
@@ -247,7 +244,7 @@ int cli_find_message(Cli *cli, const char *session_id, const char *text, Message
     if (search.found_count > 1) {
         code = cli_say(EXIT_FAILED, "'%s' may be one of these messages; say more of its id:", text);
         for (size_t i = 0; i < search.found_count; i++) {
-            fprintf(stderr, "    %s\n", search.found[i].id);
+            cli_note("    %s\n", search.found[i].id);
         }
         return code;
     }

@@ -45,7 +45,7 @@ static int read_standard_input(const Cli *cli, char **out)
 {
     (void)cli;
     if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
-        fprintf(stderr, "Type the text; Ctrl-D on an empty line ends it.\n");
+        cli_note("Type the text; Ctrl-D on an empty line ends it.\n");
     }
     *out = NULL;
     int code = read_file(stdin, "standard input", out);
@@ -96,7 +96,7 @@ int input_confirm(const Cli *cli, const char *question)
         return cli_usage(cli, "nobody is there to ask; say --yes");
     }
     char answer[16] = "";
-    fprintf(stderr, "%s Type yes: ", question);
+    cli_note("%s Type yes: ", question);
     if (fgets(answer, sizeof(answer), stdin) && strcmp(answer, "yes\n") == 0) return EXIT_OK;
     return cli_say(EXIT_FAILED, "nothing was done");
 }

@@ -2,20 +2,29 @@
 
 #include "cli.h"
 #include "json_message.h"
+#include "ui_message.h"
 
 int cli_print_json(Cli *cli, const ProtobufCMessage *message)
 {
-    (void)cli;
-    json_message_write(stdout, message, JSON_PRETTY);
-    putchar('\n');
+    json_message_write(cli->out.file, message, JSON_PRETTY);
+    print(&cli->out, "\n");
     return EXIT_OK;
 }
 
-// A line is seen at once by whoever reads a stream of them.
 int cli_print_json_line(Cli *cli, const ProtobufCMessage *message)
 {
-    (void)cli;
-    json_message_write(stdout, message, JSON_LINE);
-    putchar('\n');
+    cli_print_json_piece(cli, message);
+    print(&cli->out, "\n");
     return EXIT_OK;
+}
+
+void cli_print_json_piece(Cli *cli, const ProtobufCMessage *message)
+{
+    json_message_write(cli->out.file, message, JSON_LINE);
+}
+
+void cli_print_ui(Cli *cli, const Message *message)
+{
+    ui_message_write(cli->out.file, message);
+    print(&cli->out, "\n");
 }

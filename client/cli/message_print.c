@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "format.h"
-#include "text.h"
 
 enum {
     TEXT_LINES_MAX = 5000,
@@ -21,18 +20,6 @@ const char *const MESSAGE_KIND_NAMES[] = {"conversation", "injected", "branch-su
 const char *const ROLE_NAMES[] = {"user", "assistant", "tool", "system", "other", NULL};
 
 static const char INDENT[] = "    ";
-static const char YELLOW[] = "\033[33m", BOLD[] = "\033[1m", DIM[] = "\033[2m", NONE[] = "\033[0m";
-
-static const char *colour(const Cli *cli, const char *code)
-{
-    return cli->has_colour ? code : "";
-}
-
-static TextUse use_of(const Cli *cli)
-{
-    return cli->is_terminal ? TEXT_TERMINAL : TEXT_PLAIN;
-}
-
 const char *message_role_name(const Message *message)
 {
     if (message->kind != MESSAGE_KIND_CONVERSATION && message->kind != MESSAGE_KIND_INJECTED) {
@@ -44,27 +31,16 @@ const char *message_role_name(const Message *message)
     return role >= 1 && role <= ROLE_OTHER ? ROLE_NAMES[role - 1] : "?";
 }
 
-static void print_word(const Cli *cli, const char *text)
-{
-    char *safe = text_line(text, use_of(cli), 80);
-    fputs(safe ? safe : "", stdout);
-    free(safe);
-}
-
 static void print_text(const Cli *cli, const char *text, size_t lines_max)
 {
-    text_print_block(stdout, slice_of(text), use_of(cli), INDENT, lines_max);
+    print_block(&cli->out, slice_of(text), INDENT, lines_max);
 }
 
 // What a part is, in brackets, before its content.
 static void print_note(const Cli *cli, const char *kind, const char *name, const char *more)
 {
-    printf("%s%s[%s", INDENT, colour(cli, DIM), kind);
-    if (*name) putchar(' ');
-    print_word(cli, name);
-    if (*more) putchar(' ');
-    print_word(cli, more);
-    printf("]%s\n", colour(cli, NONE));
+    print(&cli->out, "%s" PRINT_DIM "[%.80s%s%.80s%s%.80s]" PRINT_NORMAL "\n", INDENT, kind,
+          *name ? " " : "", name, *more ? " " : "", more);
 }
 
 static void print_tool_use(const Cli *cli, const ToolUse *use, bool is_full)
@@ -111,34 +87,28 @@ static void print_part(const Cli *cli, const Part *part, bool is_full)
     }
 }
 
-static void print_usage(const Message *message)
+static void print_usage(const Cli *cli, const Message *message)
 {
     const Usage *usage = message->usage;
     if (!usage) return;
-    printf("  %s in, %s out", format_count(usage->input_tokens).text,
-           format_count(usage->output_tokens).text);
-    if (usage->cost_nano_usd) printf("  %s", format_money(usage->cost_nano_usd).text);
+    print(&cli->out, "  %s in, %s out", format_count(usage->input_tokens).text,
+          format_count(usage->output_tokens).text);
+    if (usage->cost_nano_usd) print(&cli->out, "  %s", format_money(usage->cost_nano_usd).text);
 }
 
 static void print_head(const Cli *cli, const Message *message, const MessageStyle *style)
 {
-    printf("%s%s%s %s", colour(cli, YELLOW), message->id, colour(cli, NONE), colour(cli, BOLD));
-    print_word(cli, message_role_name(message));
-    printf("%s  %s", colour(cli, NONE),
-           style->has_ages ? format_age(message->created_at, cli_now_ms()).text
-                           : format_time(message->created_at).text);
-    if (style->has_ages) printf(" ago");
-    if (message->model) {
-        printf("  ");
-        print_word(cli, message->model->name);
-    }
-    print_usage(message);
+    Shown created = style->has_ages ? format_age(message->created_at, cli_now_ms())
+                                    : format_time(message->created_at);
+    print(&cli->out, PRINT_YELLOW "%s" PRINT_NORMAL " " PRINT_BOLD "%.80s" PRINT_NORMAL "  %s%s",
+          message->id, message_role_name(message), created.text, style->has_ages ? " ago" : "");
+    if (message->model) print(&cli->out, "  %.80s", message->model->name);
+    print_usage(cli, message);
     static const char *const STATUS[] = {"", "", "open", "interrupted", "failed"};
     if ((unsigned)message->status < 5 && *STATUS[message->status]) {
-        printf("  (%s)", STATUS[message->status]);
+        print(&cli->out, "  (%s)", STATUS[message->status]);
     }
-    if (message->deleted_at) printf("  (deleted)");
-    putchar('\n');
+    print(&cli->out, message->deleted_at ? "  (deleted)\n" : "\n");
 }
 
 // The first words of an entry.
@@ -157,17 +127,14 @@ static const char *beginning(const Message *message)
 
 static void print_one_line(const Cli *cli, const Message *message)
 {
-    size_t columns = cli->width > LINE_ID_COLUMNS ? (size_t)(cli->width - LINE_ID_COLUMNS) : 1;
-    char *role = text_line(message_role_name(message), use_of(cli), 12);
-    char *text = text_line(beginning(message), use_of(cli), cli->is_terminal ? columns : 0);
+    const char *role = message_role_name(message), *text = beginning(message);
     if (cli->is_terminal) {
-        printf("%s%s%s %-12s %s\n", colour(cli, YELLOW), message->id, colour(cli, NONE),
-               role ? role : "", text ? text : "");
+        int columns = cli->width > LINE_ID_COLUMNS ? cli->width - LINE_ID_COLUMNS : 1;
+        print(&cli->out, PRINT_YELLOW "%s" PRINT_NORMAL " %-12.12s %.*s\n", message->id, role,
+              columns, text);
     } else {
-        printf("%s\t%s\t%s\n", message->id, role ? role : "", text ? text : "");
+        print(&cli->out, "%s\t%.12s\t%s\n", message->id, role, text);
     }
-    free(role);
-    free(text);
 }
 
 void message_print(const Cli *cli, const Message *message, const MessageStyle *style)
@@ -185,5 +152,5 @@ void message_print(const Cli *cli, const Message *message, const MessageStyle *s
         print_part(cli, message->parts[i], style->is_full);
     }
     if (message->error) print_note(cli, "failed", message->error->code, message->error->message);
-    putchar('\n');
+    print(&cli->out, "\n");
 }

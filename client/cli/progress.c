@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "format.h"
+#include "text/print.h"
 
 enum { FIRST_MS = 1000, NEXT_MS = 250 };
 
@@ -28,6 +28,7 @@ struct Progress {
 
 static void show(Progress *progress)
 {
+    Printer err = print_to_stderr();
     struct stat status;
     progress->has_shown = true;
     uint64_t bytes = 0;
@@ -36,18 +37,18 @@ static void show(Progress *progress)
     } else if (progress->path && stat(progress->path, &status) == 0) {
         bytes = (uint64_t)status.st_size;
     } else {
-        fprintf(stderr, "\r\033[K%s…", progress->what);
+        print(&err, "\r\033[K%s…", progress->what);
         return;
     }
-    fprintf(stderr, "\r\033[K%s: ", progress->what);
+    print(&err, "\r\033[K%s: ", progress->what);
     const ImportReport *report = progress->report;
     if (report && report->files_total > 1) {
-        fprintf(stderr, "%" PRIuFAST64 " of %" PRIuFAST64 " files, ",
-                report->files_imported + report->files_failed, report->files_total);
+        print(&err, "%" PRIuFAST64 " of %" PRIuFAST64 " files, ",
+              report->files_imported + report->files_failed, report->files_total);
     }
-    fputs(format_bytes(bytes).text, stderr);
+    print(&err, "%s", format_bytes(bytes).text);
     if (progress->bytes_total > 0) {
-        fprintf(stderr, " of %s", format_bytes(progress->bytes_total).text);
+        print(&err, " of %s", format_bytes(progress->bytes_total).text);
     }
 }
 
@@ -102,11 +103,18 @@ Progress *progress_begin_import(const ImportReport *report)
                             .report = report});
 }
 
+static void erase(const Progress *progress)
+{
+    if (!progress->has_shown) return;
+    Printer err = print_to_stderr();
+    print(&err, "\r\033[K");
+}
+
 void progress_pause(Progress *progress)
 {
     if (!progress) return;
     pthread_mutex_lock(&progress->mutex);
-    if (progress->has_shown) fputs("\r\033[K", stderr);
+    erase(progress);
 }
 
 void progress_resume(Progress *progress)
@@ -122,7 +130,7 @@ void progress_end(Progress *progress)
     pthread_cond_signal(&progress->ended);
     pthread_mutex_unlock(&progress->mutex);
     pthread_join(progress->thread, NULL);
-    if (progress->has_shown) fputs("\r\033[K", stderr);
+    erase(progress);
     pthread_mutex_destroy(&progress->mutex);
     pthread_cond_destroy(&progress->ended);
     free(progress);

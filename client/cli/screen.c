@@ -11,6 +11,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "text/print.h"
+
 static struct {
     struct termios before;
     sigset_t signals_before;
@@ -20,8 +22,8 @@ static struct {
 } screen = {.signals = -1};
 
 // The alternate screen, no cursor; and back.
-static const char TAKE[] = "\033[?1049h\033[?25l\033[2J";
-static const char GIVE_BACK[] = "\033[0m\033[?25h\033[?1049l";
+#define TAKE "\033[?1049h\033[?25l\033[2J"
+#define GIVE_BACK "\033[0m\033[?25h\033[?1049l"
 
 static void take(void)
 {
@@ -30,14 +32,17 @@ static void take(void)
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-    fputs(TAKE, stdout);
-    fflush(stdout);
+    Printer out = print_to_stdout();
+    print(&out, TAKE);
+    print_flush(&out);
 }
 
 static void give_back(void)
 {
-    fputs(GIVE_BACK, stdout);
-    fflush(stdout);
+    Printer out = print_to_stdout();
+    out.has_colour = true; // it resets the colours
+    print(&out, GIVE_BACK);
+    print_flush(&out);
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen.before);
 }
 

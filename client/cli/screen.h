@@ -4,7 +4,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdio.h>
 
 typedef enum ScreenEvent {
     SCREEN_TIMEOUT,

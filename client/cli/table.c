@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
-
 enum { GAP = 2 }; // columns between two cells
 
 struct Table {
@@ -52,7 +50,7 @@ static struct libscols_table *lines_new(const Table *table)
 {
     struct libscols_table *lines = scols_new_table();
     if (!lines) return NULL;
-    scols_table_enable_colors(lines, table->cli->has_colour);
+    scols_table_enable_colors(lines, table->cli->out.has_colour);
     scols_table_set_column_separator(lines, "  ");
     scols_table_set_termforce(lines, SCOLS_TERMFORCE_ALWAYS);
     // The widths are ours; this only keeps the library from shrinking them.
@@ -64,7 +62,7 @@ static struct libscols_table *lines_new(const Table *table)
         if (is_left_out(table, i)) flags |= SCOLS_FL_HIDDEN;
         struct libscols_column *column =
             scols_table_new_column(lines, wanted->name, (double)width_of(table, i), flags);
-        if (column && table->cli->has_colour) {
+        if (column && table->cli->out.has_colour) {
             scols_cell_set_color(scols_column_get_header(column), "bold");
         }
     }
@@ -91,7 +89,7 @@ Table *table_open(const Cli *cli, const Column *columns)
 static void add_to_lines(Table *table, const char *text)
 {
     size_t columns_max = width_of(table, table->next);
-    char *safe = text_line(text, TEXT_TERMINAL, columns_max);
+    char *safe = print_line(text, PRINT_TERMINAL, columns_max);
     if (table->next == 0) table->line = scols_table_new_line(table->lines, NULL);
     if (table->line && safe) (void)scols_line_set_data(table->line, table->next, safe);
     free(safe);
@@ -103,10 +101,8 @@ void table_cell(Table *table, const char *text)
     if (table->lines) {
         add_to_lines(table, text);
     } else {
-        char *safe = text_line(text, TEXT_PLAIN, 0);
-        fputs(safe ? safe : "", stdout);
-        fputc(table->next + 1 < table->column_count ? '\t' : '\n', stdout);
-        free(safe);
+        bool is_last = table->next + 1 == table->column_count;
+        print(&table->cli->out, is_last ? "%s\n" : "%s\t", text);
     }
     table->next = (table->next + 1) % table->column_count;
 }
@@ -122,7 +118,7 @@ void table_flush(Table *table)
     (void)scols_print_table(table->lines);
     scols_table_remove_lines(table->lines);
     scols_table_enable_noheadings(table->lines, 1);
-    fflush(stdout);
+    print_flush(&table->cli->out);
 }
 
 void table_closep(Table **table)

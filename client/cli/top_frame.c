@@ -9,7 +9,6 @@
 
 #include "format.h"
 #include "os/clock.h"
-#include "text.h"
 
 enum {
     SAMPLE_TIMEOUT_MS = 2000,
@@ -66,12 +65,9 @@ static void line(TopFrame *frame, bool is_title, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    TextUse use = frame->is_live ? TEXT_TERMINAL : TEXT_PLAIN;
-    char *safe = text_line(text, use, frame->is_live ? (size_t)frame->columns : 0);
-    bool is_bold = is_title && frame->has_colour;
-    fprintf(frame->out, "%s%s%s%s\n", is_bold ? "\033[1m" : "", safe ? safe : "",
-            is_bold ? "\033[0m" : "", frame->is_live ? "\033[K" : "");
-    free(safe);
+    int columns = frame->is_live ? frame->columns : -1;
+    print(frame->out, is_title ? PRINT_BOLD "%.*s" PRINT_NORMAL : "%.*s", columns, text);
+    print(frame->out, frame->is_live ? "\033[K\n" : "\n");
 }
 
 static double per_second(uint64_t now, uint64_t before, double seconds)

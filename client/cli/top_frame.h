@@ -12,10 +12,9 @@ typedef struct TopSample {
 } TopSample;
 
 typedef struct TopFrame {
-    FILE *out;
-    int columns, rows; // 0: no limit
-    bool is_live;      // on a screen of its own, over the frame before
-    bool has_colour;
+    const Printer *out; // borrowed
+    int columns, rows;  // 0: no limit
+    bool is_live;       // on a screen of its own, over the frame before
 } TopFrame;
 
 // Asks the server. Returns the status code that `cli->status` explains; then the sample is empty.

@@ -354,7 +354,7 @@ void print_json_text(const Printer *out, Slice text)
     json_write_text(out->file, text);
 }
 
-void print_flush(const Printer *out)
+bool print_flush(const Printer *out)
 {
-    fflush(out->file);
+    return fflush(out->file) == 0;
 }

@@ -58,8 +58,8 @@ void print_block(const Printer *out, Slice text, const char *indent, size_t line
 // Prints a text as a JSON string with its quotes.
 void print_json_text(const Printer *out, Slice text);
 
-// Sends what was printed on its way.
-void print_flush(const Printer *out);
+// Writes what is buffered. Returns false if it could not be written.
+bool print_flush(const Printer *out);
 
 // Returns the text as %s prints it, in at most `columns_max` columns (0: no limit). The caller frees
 // it. NULL when out of memory.
