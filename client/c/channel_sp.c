@@ -36,7 +36,7 @@ typedef struct SpChannel {
 } SpChannel;
 
 static int sp_call(Channel *channel, ChannelCall *call, TineStatus *status);
-static int exchange(Link *link, ChannelCall *call, TineStatus *status);
+static int round_trip(Link *link, ChannelCall *call, TineStatus *status);
 static int place_take(Link *link, const ChannelCall *call, TineStatus *status,
                       Connection **out_connection, Slot **out_slot);
 static bool request_send(Link *link, Connection *connection, SpFrame *frame, int64_t deadline_ns);
@@ -83,14 +83,14 @@ static int sp_call(Channel *channel, ChannelCall *call, TineStatus *status)
     Link *link = link_of_process(sp);
     if (!link) return status_out_of_memory(status);
     pthread_mutex_lock(&link->mutex);
-    int code = exchange(link, call, status);
+    int code = round_trip(link, call, status);
     // A connection that had gone stale shows it at the first byte: then nothing was sent.
-    if (call->is_broken && !call->was_sent) code = exchange(link, call, status);
+    if (call->is_broken && !call->was_sent) code = round_trip(link, call, status);
     pthread_mutex_unlock(&link->mutex);
     return code;
 }
 
-static int exchange(Link *link, ChannelCall *call, TineStatus *status)
+static int round_trip(Link *link, ChannelCall *call, TineStatus *status)
 {
     call->is_broken = false;
     call->was_sent = false;

@@ -22,7 +22,7 @@ enum {
 
 static bool connect_until(int fd, const char *path, int64_t deadline_ns);
 static bool connect_to(int fd, const char *path);
-static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES]);
+static bool swap_hellos(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES]);
 
 int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES])
 {
@@ -35,7 +35,7 @@ int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES])
     if (!is_connected) {
         snprintf(why, SP_WHY_BYTES, "%s", errno == EAGAIN ? "nobody accepts" : strerror(errno));
     }
-    if (is_connected && hello_exchange(fd, deadline_ns, why)) return fd;
+    if (is_connected && swap_hellos(fd, deadline_ns, why)) return fd;
     close(fd);
     return -1;
 }
@@ -64,7 +64,7 @@ static bool connect_to(int fd, const char *path)
     return code == 0;
 }
 
-static bool hello_exchange(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
+static bool swap_hellos(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
 {
     uint8_t hello[SP_HELLO_BYTES];
     size_t got = 0;

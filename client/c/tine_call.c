@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "channel_direct.h"
-#include "exchange.h"
 #include "fields.h"
+#include "invocation.h"
 #include "status.h"
 #include "tine_calls.h"
 #include "unpack.h"
@@ -43,24 +43,24 @@ int tine_call(Tine *tine, const TineCallOptions *options, const char *method,
               ProtobufCMessage **out_response)
 {
     Buffer own = {.bytes = NULL};
-    Exchange exchange = {
+    Invocation invocation = {
         .options = options ? options : &DEFAULTS,
         .method = method,
         .request = request,
         .status = options ? options->out_status : NULL,
         .received = reply_take(tine, &own),
     };
-    int code = exchange_run(&exchange, tine);
+    int code = invocation_run(&invocation, tine);
     if (!code) {
         ProtobufCMessage *response =
-            unpack(response_type, exchange.options->allocator, exchange.body);
+            unpack(response_type, invocation.options->allocator, invocation.body);
         if (response) {
             *out_response = response;
         } else {
-            code = status_undecodable(exchange.status);
+            code = status_undecodable(invocation.status);
         }
     }
-    reply_give(tine, exchange.received, &own);
+    reply_give(tine, invocation.received, &own);
     return code;
 }
 
@@ -68,18 +68,18 @@ int tine_call_bytes(Tine *tine, const TineCallOptions *options, const char *meth
                     const ProtobufCMessage *request, TineBytes *reply)
 {
     Buffer received = {.bytes = reply->memory, .capacity = reply->capacity};
-    Exchange exchange = {
+    Invocation invocation = {
         .options = options ? options : &DEFAULTS,
         .method = method,
         .request = request,
         .status = options ? options->out_status : NULL,
         .received = &received,
     };
-    int code = exchange_run(&exchange, tine);
+    int code = invocation_run(&invocation, tine);
     *reply = (TineBytes){.memory = received.bytes, .capacity = received.capacity};
     if (code) return code;
-    reply->bytes = exchange.body.bytes;
-    reply->size = exchange.body.size;
+    reply->bytes = invocation.body.bytes;
+    reply->size = invocation.body.size;
     return code;
 }
 
@@ -90,9 +90,10 @@ void tine_bytes_free(TineBytes *bytes)
 }
 
 // Lends what came by a call, or the cursor that is left of what was lent before.
-static int page_lend(Exchange *exchange, bool *is_enough, char out_next_cursor[TINE_CURSOR_BYTES])
+static int page_lend(Invocation *invocation, bool *is_enough,
+                     char out_next_cursor[TINE_CURSOR_BYTES])
 {
-    Slice rest = exchange->body, cursor = {NULL, 0};
+    Slice rest = invocation->body, cursor = {NULL, 0};
     WireField field;
     while (wire_next(&rest, &field)) {
         if (field.type != WIRE_BYTES) continue;
@@ -100,10 +101,10 @@ static int page_lend(Exchange *exchange, bool *is_enough, char out_next_cursor[T
         if (field.number != FIELD_MESSAGES_FOR_SESSION_RESPONSE_MESSAGES || *is_enough) continue;
         TinePiece piece = {field.bytes.bytes, field.bytes.size};
         TineLent lent = {&piece, 1, piece.size};
-        *is_enough = !exchange->lender->read(exchange->lender->context, &lent);
+        *is_enough = !invocation->lender->read(invocation->lender->context, &lent);
     }
     if (rest.size > 0 || cursor.size >= TINE_CURSOR_BYTES)
-        return status_undecodable(exchange->status);
+        return status_undecodable(invocation->status);
     if (*is_enough) cursor.size = 0;
     if (!out_next_cursor) return STATUS_OK;
     if (cursor.size > 0) memcpy(out_next_cursor, cursor.bytes, cursor.size);
@@ -118,7 +119,7 @@ int tine_read_messages(Tine *tine, const TineCallOptions *options,
     Buffer own = {.bytes = NULL};
     bool is_enough = false;
     Lender lender = {read, context, &is_enough};
-    Exchange exchange = {
+    Invocation invocation = {
         .options = options ? options : &DEFAULTS,
         .method = TINE_METHOD_MESSAGES_FOR_SESSION,
         .request = &request->base,
@@ -126,9 +127,9 @@ int tine_read_messages(Tine *tine, const TineCallOptions *options,
         .status = options ? options->out_status : NULL,
         .received = reply_take(tine, &own),
     };
-    int code = exchange_run(&exchange, tine);
-    if (!code) code = page_lend(&exchange, &is_enough, out_next_cursor);
-    reply_give(tine, exchange.received, &own);
+    int code = invocation_run(&invocation, tine);
+    if (!code) code = page_lend(&invocation, &is_enough, out_next_cursor);
+    reply_give(tine, invocation.received, &own);
     return code;
 }
 

@@ -7,7 +7,7 @@
 
 enum { OPERATION_ID_RANDOM_BYTES = 16 };
 
-typedef struct Exchange {
+typedef struct Invocation {
     const TineCallOptions *options; // not NULL
     const char *method;
     const ProtobufCMessage *request;
@@ -24,7 +24,7 @@ typedef struct Exchange {
     int64_t retry_until_ns; // 0: it is tried once
     bool may_retry;         // the last attempt failed in such a way
     unsigned failures;
-} Exchange;
+} Invocation;
 
 // Makes the call. On success `body` is set. The first seven members are the caller's to set.
-int exchange_run(Exchange *exchange, Tine *tine);
+int invocation_run(Invocation *invocation, Tine *tine);

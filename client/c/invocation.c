@@ -4,7 +4,7 @@
 // reads, or it carries an operation_id that the server remembers. So is one that the server refused
 // with UNAVAILABLE, for then nothing was done.
 
-#include "exchange.h"
+#include "invocation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,24 +21,25 @@
 #include "wire/encode.h"
 #include "wire/envelope.h"
 
-static void exchange_begin(Exchange *exchange, const Tine *tine);
+static void invocation_begin(Invocation *invocation, const Tine *tine);
 static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy);
-static int exchange_try(Exchange *exchange, Tine *tine);
-static bool retry_wait(Exchange *exchange);
-static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out);
-static int reply_read(Exchange *exchange);
+static int invocation_try(Invocation *invocation, Tine *tine);
+static bool retry_wait(Invocation *invocation);
+static Error request_pack(const Invocation *invocation, const Tine *tine, Buffer *out);
+static int reply_read(Invocation *invocation);
 
-int exchange_run(Exchange *exchange, Tine *tine)
+int invocation_run(Invocation *invocation, Tine *tine)
 {
     ProtobufCMessage *copy = NULL;
-    if (!empty_oneofs_keep(exchange->request, &copy)) return status_out_of_memory(exchange->status);
-    if (copy) exchange->request = copy;
-    exchange_begin(exchange, tine);
+    if (!empty_oneofs_keep(invocation->request, &copy))
+        return status_out_of_memory(invocation->status);
+    if (copy) invocation->request = copy;
+    invocation_begin(invocation, tine);
     atomic_fetch_add_explicit(&tine->call_count, 1, memory_order_relaxed);
     int code;
     do {
-        code = exchange_try(exchange, tine);
-    } while (code && exchange->may_retry && retry_wait(exchange));
+        code = invocation_try(invocation, tine);
+    } while (code && invocation->may_retry && retry_wait(invocation));
     free(copy);
     return code;
 }
@@ -79,38 +80,38 @@ static void operation_id_make(char out[2 * OPERATION_ID_RANDOM_BYTES + 1])
     }
 }
 
-static void exchange_begin(Exchange *exchange, const Tine *tine)
+static void invocation_begin(Invocation *invocation, const Tine *tine)
 {
-    const TineCallOptions *options = exchange->options;
+    const TineCallOptions *options = invocation->options;
     int64_t now_ns = clock_monotonic_ns();
-    unsigned traits = tine_method_traits(exchange->method);
-    exchange->is_read = traits & TINE_TRAIT_READS;
-    exchange->operation_id = options->operation_id ? options->operation_id : "";
+    unsigned traits = tine_method_traits(invocation->method);
+    invocation->is_read = traits & TINE_TRAIT_READS;
+    invocation->operation_id = options->operation_id ? options->operation_id : "";
     bool makes_id = tine->channel->is_remote && !tine->makes_no_ids;
-    if (!options->operation_id && !exchange->is_read && makes_id) {
-        operation_id_make(exchange->made_id);
-        exchange->operation_id = exchange->made_id;
+    if (!options->operation_id && !invocation->is_read && makes_id) {
+        operation_id_make(invocation->made_id);
+        invocation->operation_id = invocation->made_id;
     }
     // A broadcast stores nothing, so its operation_id is not remembered: again is twice.
     bool is_broadcast = traits & TINE_TRAIT_BROADCASTS;
-    exchange->is_repeatable = exchange->is_read || (*exchange->operation_id && !is_broadcast);
-    exchange->deadline_ns = INT64_MAX;
+    invocation->is_repeatable = invocation->is_read || (*invocation->operation_id && !is_broadcast);
+    invocation->deadline_ns = INT64_MAX;
     if (options->timeout_ms > 0 && options->timeout_ms < TIME_MS_MAX / 1000) {
-        exchange->deadline_ns = now_ns + options->timeout_ms * 1000000;
+        invocation->deadline_ns = now_ns + options->timeout_ms * 1000000;
     }
     if (!options->no_retry && tine->channel->is_remote) {
-        exchange->retry_until_ns = exchange->deadline_ns != INT64_MAX
-                                       ? exchange->deadline_ns
-                                       : now_ns + tine->retry_ms * 1000000;
+        invocation->retry_until_ns = invocation->deadline_ns != INT64_MAX
+                                         ? invocation->deadline_ns
+                                         : now_ns + tine->retry_ms * 1000000;
     }
 }
 
-static int exchange_try(Exchange *exchange, Tine *tine)
+static int invocation_try(Invocation *invocation, Tine *tine)
 {
-    exchange->may_retry = false;
+    invocation->may_retry = false;
     Buffer sent = {.bytes = NULL};
-    Error error = request_pack(exchange, tine, &sent);
-    int code = error ? status_set(exchange->status, (int)error_status(error), error_reason(error),
+    Error error = request_pack(invocation, tine, &sent);
+    int code = error ? status_set(invocation->status, (int)error_status(error), error_reason(error),
                                   error == ERROR_TOO_LONG
                                       ? "the request is longer than 16 MiB; send it in several"
                                       : "the client is out of memory")
@@ -118,28 +119,28 @@ static int exchange_try(Exchange *exchange, Tine *tine)
     if (!code) {
         ChannelCall call = {
             .request = buffer_slice(&sent),
-            .is_read = exchange->is_read,
-            .lender = exchange->lender,
-            .deadline_ns = exchange->deadline_ns,
-            .connect_until_ns = exchange->retry_until_ns,
+            .is_read = invocation->is_read,
+            .lender = invocation->lender,
+            .deadline_ns = invocation->deadline_ns,
+            .connect_until_ns = invocation->retry_until_ns,
             .waits_at_first = tine->wait_for_server,
-            .response = exchange->received,
+            .response = invocation->received,
         };
         if (call.deadline_ns != INT64_MAX) call.deadline_ns += REPLY_GRACE_MS * INT64_C(1000000);
-        code = tine->channel->call(tine->channel, &call, exchange->status);
-        exchange->may_retry = call.is_broken && (!call.was_sent || exchange->is_repeatable);
+        code = tine->channel->call(tine->channel, &call, invocation->status);
+        invocation->may_retry = call.is_broken && (!call.was_sent || invocation->is_repeatable);
     }
-    if (!code) code = reply_read(exchange);
+    if (!code) code = reply_read(invocation);
     buffer_free(&sent);
     return code;
 }
 
 // Before the next attempt. False: it is too late for one. The first one follows at once, as a
 // server that was restarted is there again; later ones are for a server that is in trouble.
-static bool retry_wait(Exchange *exchange)
+static bool retry_wait(Invocation *invocation)
 {
-    int64_t wait_ns = backoff_ns(exchange->failures++);
-    if (clock_monotonic_ns() + wait_ns >= exchange->retry_until_ns) return false;
+    int64_t wait_ns = backoff_ns(invocation->failures++);
+    if (clock_monotonic_ns() + wait_ns >= invocation->retry_until_ns) return false;
     struct timespec left = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
     while (wait_ns > 0 && nanosleep(&left, &left) != 0)
         continue;
@@ -147,25 +148,25 @@ static bool retry_wait(Exchange *exchange)
 }
 
 // What is left of the timeout, at least a millisecond; 0: there is none.
-static int64_t timeout_left_ms(const Exchange *exchange)
+static int64_t timeout_left_ms(const Invocation *invocation)
 {
-    if (exchange->deadline_ns == INT64_MAX) return 0;
-    int64_t left_ns = exchange->deadline_ns - clock_monotonic_ns();
+    if (invocation->deadline_ns == INT64_MAX) return 0;
+    int64_t left_ns = invocation->deadline_ns - clock_monotonic_ns();
     return left_ns > 1000000 ? (left_ns + 999999) / 1000000 : 1;
 }
 
 // Packs the Request with the body last, straight from the message.
-static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *out)
+static Error request_pack(const Invocation *invocation, const Tine *tine, Buffer *out)
 {
     RequestEnvelope envelope = {
-        .method = slice_of(exchange->method),
-        .operation_id = slice_of(exchange->operation_id),
-        .timeout_ms = timeout_left_ms(exchange),
-        .traceparent = slice_of(exchange->options->traceparent),
+        .method = slice_of(invocation->method),
+        .operation_id = slice_of(invocation->operation_id),
+        .timeout_ms = timeout_left_ms(invocation),
+        .traceparent = slice_of(invocation->options->traceparent),
         .token = slice_of(tine->token),
-        .sync = exchange->options->sync,
+        .sync = invocation->options->sync,
     };
-    size_t size = protobuf_c_message_get_packed_size(exchange->request);
+    size_t size = protobuf_c_message_get_packed_size(invocation->request);
     Error error = buffer_reset(out, 0);
     if (!error) error = envelope_request_write(out, &envelope, size);
     if (error) return error;
@@ -176,18 +177,18 @@ static Error request_pack(const Exchange *exchange, const Tine *tine, Buffer *ou
     uint8_t *bytes;
     error = buffer_reserve(out, size, &bytes);
     if (error) return error;
-    encode_before(bytes, bytes + size, exchange->request);
+    encode_before(bytes, bytes + size, invocation->request);
     buffer_grow(out, size);
     return ERROR_NONE;
 }
 
-static int reply_read(Exchange *exchange)
+static int reply_read(Invocation *invocation)
 {
-    int code =
-        status_of_response(buffer_slice(exchange->received), exchange->status, &exchange->body);
+    int code = status_of_response(buffer_slice(invocation->received), invocation->status,
+                                  &invocation->body);
     if (code) {
-        exchange->may_retry = code == STATUS_UNAVAILABLE && exchange->retry_until_ns > 0;
-        if (exchange->failures == 0) exchange->failures = 1; // it is there, but not ready
+        invocation->may_retry = code == STATUS_UNAVAILABLE && invocation->retry_until_ns > 0;
+        if (invocation->failures == 0) invocation->failures = 1; // it is there, but not ready
     }
     return code;
 }
