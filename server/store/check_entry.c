@@ -128,7 +128,7 @@ static Error check_open_rows(Check *check, const Entry *entry, Slice bytes)
 {
     const Message *message = entry->message;
     uint8_t expected[OPEN_ROW_BYTES];
-    open_row_encode(message->n_parts, message_first_text(bytes).size > 0, expected);
+    open_row_encode(message->n_parts, message_has_text(bytes), expected);
     Key key = key_part(entry->session, PART_KIND_OPEN, entry->id, 0);
     bool found;
     Slice value;

@@ -78,6 +78,14 @@ static void check_places(Check *check, Slice key, const CheckedSession *session,
     }
 }
 
+// Stores that were written before text parts were joined hold the first part alone.
+static bool is_preview(const char *stored, const char *anew)
+{
+    size_t size = strlen(stored);
+    if (size == 0 || strncmp(stored, anew, size) != 0) return strcmp(stored, anew) == 0;
+    return anew[size] == '\0' || anew[size] == ' ';
+}
+
 static Error check_previews(Check *check, Slice key, const CheckedSession *session)
 {
     Session anew = *session->head;
@@ -85,13 +93,13 @@ static Error check_previews(Check *check, Slice key, const CheckedSession *sessi
     if (!error) error = preview_recompute_last(&check->txn, session->id, &anew);
     if (error) return check_survive(check, error, TABLE_SESSIONS, key);
     const Session *head = session->head;
-    if (strcmp(anew.first_message_preview, head->first_message_preview) != 0) {
+    if (!is_preview(head->first_message_preview, anew.first_message_preview)) {
         check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key, "first_message_preview");
     }
-    if (strcmp(anew.last_user_message, head->last_user_message) != 0) {
+    if (!is_preview(head->last_user_message, anew.last_user_message)) {
         check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key, "last_user_message");
     }
-    if (strcmp(anew.last_agent_message, head->last_agent_message) != 0) {
+    if (!is_preview(head->last_agent_message, anew.last_agent_message)) {
         check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key, "last_agent_message");
     }
     return ERROR_NONE;

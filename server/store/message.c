@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "store/record.h"
 #include "store/session_index.h"
+#include "text/utf8.h"
 #include "wire/wire.h"
 
 Error message_header_decode(Txn *txn, Slice first_chunk, MessageHeader *out)
@@ -230,16 +231,44 @@ Error message_receipt(Txn *txn, Slice first, Receipt *out)
     return ERROR_NONE;
 }
 
-Slice message_first_text(Slice bytes)
+// Moves to the next text part that is not empty. Empty at the end.
+static Slice next_text(Slice *bytes)
 {
     WireField part, text, content;
-    while (wire_next(&bytes, &part)) {
+    while (wire_next(bytes, &part)) {
         if (part.number != FIELD_MESSAGE_PARTS) continue;
         if (!wire_find(part.bytes, FIELD_PART_TEXT, &text)) continue;
         if (!wire_find(text.bytes, FIELD_TEXT_TEXT, &content)) continue;
         if (content.bytes.size > 0) return content.bytes;
     }
     return (Slice){NULL, 0};
+}
+
+bool message_has_text(Slice bytes)
+{
+    return next_text(&bytes).size > 0;
+}
+
+Error message_text(Arena *arena, Slice bytes, Slice *out)
+{
+    uint8_t *joined = NULL;
+    bool is_cut = false;
+    *out = next_text(&bytes);
+    while (!is_cut && out->size > 0 && out->size < FIRST_PREVIEW_BYTES_MAX) {
+        Slice text = next_text(&bytes);
+        if (text.size == 0) break;
+        if (!joined) {
+            joined = arena_alloc(arena, FIRST_PREVIEW_BYTES_MAX);
+            if (!joined) return arena_error(arena);
+            memcpy(joined, out->bytes, out->size);
+        }
+        joined[out->size++] = ' ';
+        Slice part = utf8_cut(text, FIRST_PREVIEW_BYTES_MAX - out->size);
+        is_cut = part.size < text.size;
+        memcpy(joined + out->size, part.bytes, part.size);
+        *out = slice(joined, out->size + part.size);
+    }
+    return ERROR_NONE;
 }
 
 Totals message_usage_totals(const Usage *usage)

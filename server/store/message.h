@@ -93,8 +93,13 @@ MUST_USE Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHeade
 // Fills the receipt of a stored message from the bytes in its first chunk.
 MUST_USE Error message_receipt(Txn *txn, Slice first, Receipt *out);
 
-// Returns the first text part of an encoded message that is not empty. Empty if there is none.
-Slice message_first_text(Slice bytes);
+// Returns whether an encoded message has a text part that is not empty.
+bool message_has_text(Slice bytes);
+
+// Joins the text parts of an encoded message that are not empty, with a space between them. `out`
+// holds at least as much of them as a preview does; it is borrowed from `bytes` or in the arena.
+// ERROR_OUT_OF_MEMORY, ERROR_TOO_LONG (the arena's budget).
+MUST_USE Error message_text(Arena *arena, Slice bytes, Slice *out);
 
 // Returns the five numbers of a usage that totals count.
 Totals message_usage_totals(const Usage *usage);

@@ -146,7 +146,7 @@ static Error put_indexes(Txn *txn, const MessageAppend *append, const Place *pla
     Error error = message_parts_put(txn, append->session, id, message->parts, message->n_parts);
     if (!error && message->status == MESSAGE_STATUS_OPEN) {
         error = message_open_put(txn, append->session, id, receipt->part_ids, receipt->n_part_ids,
-                                 append->draft->first_text.size > 0);
+                                 append->draft->text.size > 0);
     }
     if (error) return error;
     return marker_index_put(txn, append->session, message->kind, id, place->cut_off);
@@ -189,7 +189,7 @@ static Error head_advance(Txn *txn, const MessageAppend *append, Session *head, 
     if (!id_text) return arena_error(txn->arena);
     head->head_id = id_text;
     head->last_entry_id = id_text;
-    return preview_note(txn, head, draft->message->kind, draft->message->role, draft->first_text);
+    return preview_note(txn, head, draft->message->kind, draft->message->role, draft->text);
 }
 
 static Error receipt_fill(Txn *txn, const MessageAppend *append, const Place *place, Ulid id,

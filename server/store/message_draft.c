@@ -77,6 +77,5 @@ Error message_draft_make(Arena *arena, NewMessage *message, ErrorDetail *detail,
     out->size = packed.size;
     find_part_ids(out);
     find_call_id(out);
-    out->first_text = message_first_text(packed);
-    return ERROR_NONE;
+    return message_text(arena, packed, &out->text);
 }

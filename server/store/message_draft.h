@@ -18,7 +18,7 @@ typedef struct MessageDraft {
     int64_t created_at;      // 0: the server's clock
     uint8_t **part_ids;      // position of each part's ID in `bytes` …
     bool *part_id_is_issued; // … and whether the server issues that ID
-    Slice first_text;        // for previews; within `bytes`
+    Slice text;              // for previews (message_text)
     bool has_call_id;        // call_id has the form of an ID
     uint8_t *call_id;        // position in `bytes`, after message_draft_await_call
 } MessageDraft;

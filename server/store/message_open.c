@@ -210,13 +210,30 @@ static Error previews_recompute(Txn *txn, const OpenMessage *open)
     return error ? error : preview_recompute_last(txn, open->session, open->session_head);
 }
 
-// Updates the previews after the message got its first text. If the message ends the log and the
-// history, as it nearly always does, this is the same as if it had been appended with that text.
-static Error previews_note(Txn *txn, const OpenMessage *open, const char *id, const Part *part)
+static bool is_last(const OpenMessage *open, const char *id)
 {
     const Session *head = open->session_head;
-    if (strcmp(head->head_id, id) != 0 || strcmp(head->last_entry_id, id) != 0) {
-        return previews_recompute(txn, open);
+    return strcmp(head->head_id, id) == 0 && strcmp(head->last_entry_id, id) == 0;
+}
+
+// Whether the previews of the message's role hold as much text as they can.
+static bool are_previews_full(const OpenMessage *open)
+{
+    const Session *head = open->session_head;
+    bool is_user = open->header.role == ROLE_USER;
+    const char *last = is_user ? head->last_user_message : head->last_agent_message;
+    if (strlen(last) < LAST_PREVIEW_BYTES_MAX) return false;
+    return !is_user || strlen(head->first_message_preview) == FIRST_PREVIEW_BYTES_MAX;
+}
+
+// Updates the previews after a part with text was added. If the message ends the log and the
+// history, as it nearly always does, its first text is the same as if it had been appended with it,
+// and more text changes nothing once the previews are full.
+static Error previews_note(Txn *txn, const OpenMessage *open, const char *id, const Part *part)
+{
+    if (!is_last(open, id)) return previews_recompute(txn, open);
+    if (open->has_text) {
+        return are_previews_full(open) ? ERROR_NONE : previews_recompute(txn, open);
     }
     return preview_note(txn, open->session_head, open->header.kind, open->header.role,
                         slice_of(part->text->text));
@@ -245,9 +262,9 @@ static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const
     if (!error) error = message_part_put(txn, open->session, open->id, index, draft->part);
     if (!error && !slot->is_taken) error = slot_put(txn, open->session, open->id, slot, index);
     if (error) return error;
-    bool is_first_text = draft->has_text && !open->has_text;
-    error = open_row_put(txn, open->session, open->id, index + 1, open->has_text || is_first_text);
-    if (error || !is_first_text) return error;
+    bool has_text = open->has_text || draft->has_text;
+    error = open_row_put(txn, open->session, open->id, index + 1, has_text);
+    if (error || !draft->has_text) return error;
     return previews_note(txn, open, id, draft->part);
 }
 
@@ -333,7 +350,7 @@ static Error part_replace(Txn *txn, OpenMessage *open, const PartDraft *draft, S
     if (!error) error = message_part_put(txn, open->session, open->id, place->index, draft->part);
     bool is_text = place->kind == PART__KIND_TEXT || draft->part->kind_case == PART__KIND_TEXT;
     if (error || !is_text) return error;
-    bool has_text = message_first_text(slice(at, size)).size > 0;
+    bool has_text = message_has_text(slice(at, size));
     error = open_row_put(txn, open->session, open->id, open->part_count, has_text);
     return error ? error : previews_recompute(txn, open);
 }

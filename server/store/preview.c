@@ -37,8 +37,8 @@ static bool row_is_turn_of(const MessageRow *row, Role role)
            row->header.role == role;
 }
 
-// Returns the first text of the scan's current entry. It borrows from the page of the entry or from
-// `buffer`, which is reused for each entry so that large ones do not add up.
+// Returns the text of the scan's current entry. It borrows from the page of the entry or from
+// `buffer`, which is reused for each entry so that large ones do not add up, or is in the arena.
 static Error row_text(MessageScan *scan, Buffer *buffer, Slice *out)
 {
     Slice bytes = scan->row.first;
@@ -51,8 +51,7 @@ static Error row_text(MessageScan *scan, Buffer *buffer, Slice *out)
         WireField field;
         if (wire_next(&rest, &field)) bytes = field.bytes;
     }
-    *out = message_first_text(bytes);
-    return ERROR_NONE;
+    return message_text(scan->txn->arena, bytes, out);
 }
 
 Error preview_recompute_first(Txn *txn, Ulid session, Session *head)

@@ -244,3 +244,17 @@ TEST(pi_deep_arguments_with_bytes_that_are_no_utf_8_are_mended)
     CHECK(strstr(reply->message->parts[0]->tool_use->input_text, "\"a\xef\xbf\xbd\"") != NULL);
     pi_export_is_same(store);
 }
+
+TEST(pi_previews_join_the_text_blocks)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "s");
+    pi_line(store,
+            "{\"type\":\"message\",\"id\":\"1\",\"parentId\":null,\"message\":{\"role\":\"user\","
+            "\"content\":[{\"type\":\"text\",\"text\":\"look\"},{\"type\":\"image\",\"data\":"
+            "\"AAEC\",\"mimeType\":\"image/png\"},{\"type\":\"text\",\"text\":\"here\"}]}}");
+    pi_import_ok(store);
+    CLEANUP(reply_freep) GetSessionResponse *reply = pi_session(store);
+    CHECK_STR(reply->session->first_message_preview, "look here");
+    CHECK_STR(reply->session->last_user_message, "look here");
+}

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+enum { JOINED_BYTES_MAX = 400 };
+
 #define LENGTH(array) (sizeof(array) / sizeof(*(array)))
 
 static const char *const SUBTYPES[] = {"model", "thinking", "tools", "theme", "mode", "custom.x"};
@@ -374,6 +376,23 @@ static const char *interned(const char *text, const char *const *words, size_t c
     return "";
 }
 
+char *content_texts(Part *const *parts, size_t count)
+{
+    char text[JOINED_BYTES_MAX + 1] = "";
+    size_t size = 0;
+    for (size_t i = 0; i < count && size < JOINED_BYTES_MAX; i++) {
+        if (parts[i]->kind_case != PART__KIND_TEXT || !*parts[i]->text->text) continue;
+        int more = snprintf(text + size, sizeof(text) - size, "%s%s", size > 0 ? " " : "",
+                            parts[i]->text->text);
+        CHECK(more > 0);
+        size += (size_t)more < sizeof(text) - size ? (size_t)more : sizeof(text) - 1 - size;
+    }
+    if (size == 0) return NULL;
+    char *joined = strdup(text);
+    CHECK(joined);
+    return joined;
+}
+
 void content_note(Entry *entry, const NewMessage *sent)
 {
     entry->kind = sent->kind ? sent->kind : MESSAGE_KIND_CONVERSATION;
@@ -394,12 +413,7 @@ void content_note(Entry *entry, const NewMessage *sent)
         entry->model_provider = interned(sent->model->provider, PROVIDERS, LENGTH(PROVIDERS));
         entry->model_name = interned(sent->model->name, MODELS, LENGTH(MODELS));
     }
-    for (size_t i = 0; i < sent->n_parts && !entry->text; i++) {
-        const Part *part = sent->parts[i];
-        if (part->kind_case != PART__KIND_TEXT || !*part->text->text) continue;
-        entry->text = strndup(part->text->text, 400); // more than a preview holds
-        CHECK(entry->text);
-    }
+    entry->text = content_texts(sent->parts, sent->n_parts);
 }
 
 Hash content_hash(Run *run, const Message *message)

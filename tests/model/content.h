@@ -25,6 +25,10 @@ Totals *content_totals(Run *run);
 // The Message that was appended as `receipt` says: shallow, of the request's memory.
 Message content_expected(const NewMessage *sent, const Receipt *receipt);
 
+// Joins the texts that are not empty with a space between them: more of them than a preview holds.
+// Owned; NULL if there are none.
+char *content_texts(Part *const *parts, size_t count);
+
 // Writes into an entry what the model must know of its content.
 void content_note(Entry *entry, const NewMessage *sent);
 

@@ -46,13 +46,7 @@ static void parts_take(Run *run, Message *message, Part *part, bool *out_replace
 static void note_text(Entry *entry, const Message *message)
 {
     free(entry->text);
-    entry->text = NULL;
-    for (size_t i = 0; i < message->n_parts && !entry->text; i++) {
-        const Part *part = message->parts[i];
-        if (part->kind_case != PART__KIND_TEXT || !*part->text->text) continue;
-        entry->text = strndup(part->text->text, 400); // more than a preview holds
-        CHECK(entry->text);
-    }
+    entry->text = content_texts(message->parts, message->n_parts);
 }
 
 void operate_append_part(Run *run)

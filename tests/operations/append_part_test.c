@@ -269,8 +269,8 @@ TEST(append_part_notes_the_previews)
     append_part_ok(f, user, text_part(f, "a", ""));
     append_part_ok(f, user, text_part(f, "b", "question"));
     append_part_ok(f, user, text_part(f, "c", "more"));
-    CHECK_STR(get_ok(f, session)->first_message_preview, "question");
-    CHECK_STR(get_ok(f, session)->last_user_message, "question");
+    CHECK_STR(get_ok(f, session)->first_message_preview, "question more");
+    CHECK_STR(get_ok(f, session)->last_user_message, "question more");
     const char *early = open_ok(f, session, ROLE_ASSISTANT);
     append_ok(f, session, ROLE_ASSISTANT, "late");
     append_part_ok(f, early, text_part(f, "a", "early"));
@@ -285,7 +285,12 @@ TEST(append_part_notes_the_previews)
     append_part_ok(f, open, text_part(f, "x", ""));
     CHECK_STR(get_ok(f, session)->last_agent_message, "late");
     append_part_ok(f, user, text_part(f, "b", "QUESTION"));
-    CHECK_STR(get_ok(f, session)->first_message_preview, "QUESTION");
+    CHECK_STR(get_ok(f, session)->first_message_preview, "QUESTION more");
+    append_part_ok(f, user, text_part(f, "d", filled(f, 'u', LAST_PREVIEW_BYTES_MAX)));
+    append_part_ok(f, user, text_part(f, "e", filled(f, 'v', FIRST_PREVIEW_BYTES_MAX)));
+    append_part_ok(f, user, text_part(f, "f", "no room"));
+    CHECK_EQ(strlen(get_ok(f, session)->last_user_message), LAST_PREVIEW_BYTES_MAX);
+    CHECK_EQ(strlen(get_ok(f, session)->first_message_preview), FIRST_PREVIEW_BYTES_MAX);
     check_store_ok(f);
 }
 

@@ -380,7 +380,7 @@ TEST(append_keeps_the_previews_of_the_session)
     CHECK_STR(got->last_agent_message, "agent 2");
 }
 
-TEST(append_takes_the_preview_from_the_first_text_part_that_is_not_empty)
+TEST(append_joins_the_text_parts_that_are_not_empty_for_the_preview)
 {
     const char *session;
     CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
@@ -388,7 +388,20 @@ TEST(append_takes_the_preview_from_the_first_text_part_that_is_not_empty)
     Part *parts[] = {&thinking, text_part(f, "", ""), text_part(f, "", "said"),
                      text_part(f, "", "more")};
     entry_ok(f, session, &(NewMessage){.role = ROLE_USER, .n_parts = 4, .parts = parts});
-    CHECK_STR(get_ok(f, session)->first_message_preview, "said");
+    CHECK_STR(get_ok(f, session)->first_message_preview, "said more");
+    CHECK_STR(get_ok(f, session)->last_user_message, "said more");
+}
+
+TEST(append_cuts_joined_previews_on_a_code_point)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    Part *parts[] = {text_part(f, "", filled(f, 'u', FIRST_PREVIEW_BYTES_MAX - 3)),
+                     text_part(f, "", "€"), text_part(f, "", "more")};
+    entry_ok(f, session, &(NewMessage){.role = ROLE_USER, .n_parts = 3, .parts = parts});
+    const char *preview = get_ok(f, session)->first_message_preview;
+    CHECK_EQ(strlen(preview), FIRST_PREVIEW_BYTES_MAX - 2);
+    CHECK_EQ(preview[FIRST_PREVIEW_BYTES_MAX - 3], ' ');
 }
 
 // One byte, then as many three-byte characters as there is room for: a cut in bytes would fall
