@@ -1,5 +1,5 @@
-# Sourced by what runs Python here: makes $environment, a virtual environment with the built
-# package and the tools of requirements.txt, in build/python. A second time costs nothing.
+# To be sourced. `build` creates the virtual environment $environment in build/python, with the built
+# package and the tools of requirements.txt. It does nothing if that is up to date.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -17,7 +17,7 @@ inputs() {
     python3 -VV
 }
 
-# Fails at the first step that does: what calls it asks how it went, and then `set -e` is off in here.
+# Each step returns on failure, because callers test the result, which turns `set -e` off.
 build() {
     mkdir -p "$out"
     exec 8>"$out/lock"
@@ -29,7 +29,7 @@ build() {
             python3 -m venv --clear "$environment" || return
         "$environment/bin/pip" install --quiet --disable-pip-version-check \
             --requirement "$here/requirements.txt" || return
-        # From a copy, as a source distribution has it: setuptools writes beside its sources.
+        # From a copy, like a source distribution: setuptools writes into the source directory.
         rm -rf "$out/source" "$out/wheel"
         mkdir -p "$out/source"
         cp -r "$here/src" "$here/pyproject.toml" "$here/setup.py" "$here/README.md" "$out/source"

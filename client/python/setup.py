@@ -1,6 +1,6 @@
-"""Generates the calls of the contract while the package is built.
+"""Generates messages and stubs from the contract while the package is built.
 
-The contract is ../../proto in the repository, and proto/ in a source distribution.
+The contract is in ../../proto of the repository, or in proto/ of a source distribution.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ def contract() -> Path:
 
 
 def generate(out: Path) -> None:
-    """Writes tine/v1: messages, stubs, and the types of both."""
-    from grpc_tools import protoc  # of the build's requirements
+    """Writes tine/v1: messages, stubs, and their types."""
+    from grpc_tools import protoc  # from the build requirements
 
     out.mkdir(parents=True, exist_ok=True)
     arguments = ["protoc", f"--proto_path={contract()}"]
     arguments += [f"--{kind}_out={out}" for kind in ("python", "grpc_python", "mypy", "mypy_grpc")]
     if protoc.main(arguments + PROTOS) != 0:
         raise SystemExit("tine-client: the contract cannot be generated")
-    for name in ("records", "rpc"):  # without services there is nothing in these
+    for name in ("records", "rpc"):  # they have no services, so these files are empty
         for ending in ("py", "pyi"):
             (out / f"tine/v1/{name}_pb2_grpc.{ending}").unlink(missing_ok=True)
     (out / "tine/v1/__init__.py").write_text('"""The contract: records, calls and stubs."""\n')
@@ -44,7 +44,7 @@ class BuildWithCalls(build_py):
         super().run()
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
-        # All of tine.v1 is generated into the build.
+        # tine.v1 is generated into the build directory.
         return [] if package == "tine.v1" else super().find_package_modules(package, package_dir)
 
     def check_package(self, package: str, package_dir: str) -> str | None:

@@ -1,7 +1,7 @@
-"""GetSession through this client beside grpcio's own: one line of JSON.
+"""Measures GetSession with this client and with grpcio, in turns. Prints one line of JSON.
 
-The latency of one call at a time is the median over interleaved turns of 25 calls; the throughput
-with 64 calls in flight is that of alternating turns: by 64 futures, or, with --aio, 64 tasks.
+The latency of single calls is the median over interleaved turns of 25 calls. The throughput is
+measured with 64 calls in flight, in alternating turns: 64 futures, or 64 tasks with --aio.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def one_by_one(stub: Any, request: GetSessionRequest, count: int) -> list[float]
 
 
 def in_flight(stub: Any, request: GetSessionRequest, count: int) -> float:
-    """Calls a second, with 64 of them begun and not ended."""
+    """Returns the calls per second with 64 in flight."""
     begun = perf_counter()
     futures = [stub.GetSession.future(request) for _ in range(IN_FLIGHT)]
     for i in range(count):

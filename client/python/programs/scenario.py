@@ -1,6 +1,6 @@
-"""Runs the steps of a scenario through the typed stubs and prints one line a step.
+"""Runs the steps of a scenario through the typed stubs and prints one line per step.
 
-tests/wire/transcripts compares it with those of the other languages' clients.
+tests/wire/transcripts compares the output with that of the other clients.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WATCH_S_MAX = 20.0
 
 
 class Step:
-    """One step with its names replaced."""
+    """One step, with its variables expanded."""
 
     def __init__(self, step: Json, saved: dict[str, str], name: str) -> None:
         self.name = name
@@ -78,7 +78,7 @@ class Step:
         return self.line(code, tine.reason(error), error.details() or "", None)
 
     def cancelled(self) -> str:
-        """grpc tells who cancels by errors without a status."""
+        """grpc reports a cancellation by an error without a status."""
         return self.line(1, "", "the call was cancelled", None)
 
 
@@ -114,7 +114,7 @@ def _json(message: Message) -> Json:
 
 
 def steps_of(path: str, saved: dict[str, str]) -> Iterator[Step]:
-    """Each is made when the one before has saved what it had to."""
+    """Yields each step after the previous one has saved its variables."""
     with open(path, encoding="utf-8") as file:
         scenario = json.load(file)
     for step in scenario:

@@ -1,4 +1,4 @@
-"""A tined, and a peer that is hostile or answers as it is asked, for each test that wants one."""
+"""Fixtures: a tined, a peer that misbehaves or answers on request, and checks for leaks."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ ROOM = HERE.parent
 ROOT = ROOM.parent.parent
 BUILD = Path(os.environ.get("TINE_BUILD", ROOT / "build/release"))
 os.environ["TINED"] = str(BUILD / "server/tined")
-WAIT_S = 30.0  # for what must happen: a test that waits longer has failed
+WAIT_S = 30.0  # a test that waits longer has failed
 
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Short enough for the path of a socket."""
+    """A directory whose path is short enough for a socket."""
     with tempfile.TemporaryDirectory(prefix="tine-") as name:
         yield Path(name)
 
@@ -86,7 +86,7 @@ def peer(directory: Path) -> Iterator[Callable[[str], str]]:
 
 
 class Clock:
-    """A clock that moves only when a client waits for its next attempt to connect."""
+    """A clock that advances only when a client waits between attempts to connect."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -126,13 +126,13 @@ def _descriptors() -> set[str]:
         try:
             found.add(f"{name} {os.readlink(f'/proc/self/fd/{name}')}")
         except FileNotFoundError:
-            continue  # that of the listing itself
+            continue  # the descriptor of the listing itself
     return found
 
 
 @pytest.fixture(autouse=True)
 def leaks() -> Iterator[None]:
-    """Each test gives back its descriptors and its threads."""
+    """Checks that each test closes its descriptors and ends its threads."""
     gc.collect()
     descriptors, threads = _descriptors(), set(threading.enumerate())
     yield
@@ -148,7 +148,7 @@ async def aio_store(url: str, **options: Any) -> AsyncIterator[StoreServiceAsync
 
 
 def free_port() -> int:
-    """A port that is free, below the range from which the kernel takes ports by itself."""
+    """A free port below the range of ephemeral ports."""
     for port in random.sample(range(10_000, 30_000), 1000):
         with socket.socket() as free, suppress(OSError):
             free.bind(("127.0.0.1", port))

@@ -90,12 +90,12 @@ def test_deadlines_cancellation_and_turns(peer: Callable[[str], str]) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await call
             assert await call.code() is grpc.StatusCode.CANCELLED
-            # Who gives up waiting cancels the call.
+            # Cancelling the wait cancels the call.
             waited = aio.GetSession(silent)
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(waited, 0.05)
             assert waited.cancelled()
-            # The 65th waits its turn, and its deadline runs.
+            # The 65th waits for a slot, and its deadline runs.
             slow = [aio.GetSession(GetSessionRequest(session_id="delay:300")) for _ in range(64)]
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await aio.GetSession(fine, timeout=0.05)
@@ -107,7 +107,7 @@ def test_deadlines_cancellation_and_turns(peer: Callable[[str], str]) -> None:
 
 
 def test_one_that_answers_nothing_is_left(peer: Callable[[str], str]) -> None:
-    """64 calls that were given up have all places: the connection is made anew."""
+    """If abandoned calls occupy all 64 slots, the client reconnects."""
     url = peer("status")
 
     async def main() -> None:
@@ -188,7 +188,7 @@ def test_urls_that_are_none(url: str) -> None:
 
 
 def test_a_connection_that_comes_after_close_is_given_back(daemon: Tined) -> None:
-    """Before Python 3.12 wait_for may return what has come although it was cancelled."""
+    """Before Python 3.12 wait_for may return a result although it was cancelled."""
 
     async def main() -> None:
         link = AioLink(settings_of(daemon.url, None, 0.0, start=False))

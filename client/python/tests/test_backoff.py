@@ -19,7 +19,7 @@ REQUEST = GetSessionRequest(session_id="fine")
 
 
 def call(url: str, way: str, retry: float) -> None:
-    """GetSession by one of the clients, which waits up to `retry` seconds for a server."""
+    """Calls GetSession by one of the clients, which waits up to `retry` seconds for a server."""
 
     async def call_aio() -> None:
         async with aio_store(url, retry=retry) as aio:
@@ -44,10 +44,10 @@ ways = pytest.mark.parametrize("way", ["blocking", "future", "aio"])
 def test_a_server_that_starts_is_met_at_once(
     clock: Clock, peer: Callable[[str], str], directory: Path, way: str, is_refused: bool
 ) -> None:
-    """tined listens about 4 ms after it was started: the fourth attempt reaches it."""
+    """tined listens about 4 ms after its start, so the fourth attempt reaches it."""
     path = directory / "status.sock"
     if is_refused:
-        with socket.socket(socket.AF_UNIX) as killed:  # leaves its file behind
+        with socket.socket(socket.AF_UNIX) as killed:  # its file is left
             killed.bind(str(path))
 
     def start() -> None:

@@ -61,8 +61,8 @@ def test_an_error_has_code_details_and_reason(store: StoreServiceStub) -> None:
     )
 
 
-def test_what_is_refused_as_it_stands(store: StoreServiceStub) -> None:
-    """An id that is malformed, and a limit that is too large: neither is looked for."""
+def test_malformed_ids_and_large_limits_are_refused(store: StoreServiceStub) -> None:
+    """A malformed id, and a limit that is too large."""
     session_id = create_session(store)
     listed = store.ListSessions(ListSessionsRequest(limit=1000)).sessions
     assert [session.id for session in listed] == [session_id]
@@ -126,7 +126,7 @@ def test_a_future_is_cancelled(peer: Callable[[str], str]) -> None:
         assert future.code() is grpc.StatusCode.CANCELLED
         with pytest.raises(grpc.FutureCancelledError):
             future.result(timeout=WAIT_S)
-        # The others go on.
+        # Other futures continue.
         other = store.GetSession.future(GetSessionRequest(session_id="fine"))
         assert other.result(timeout=WAIT_S) == GetSessionResponse()
 
@@ -141,7 +141,7 @@ def test_the_deadline_is_kept_here(peer: Callable[[str], str]) -> None:
         assert monotonic() - begun >= 0.1
         future = store.GetSession.future(GetSessionRequest(session_id="silent"), timeout=0.1)
         assert future.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        # A late reply is dropped, and the connection goes on.
+        # A late reply is dropped, and the connection stays.
         with pytest.raises(grpc.RpcError):
             store.GetSession(GetSessionRequest(session_id="delay:150"), timeout=0.05)
         store.GetSession(GetSessionRequest(session_id="delay:250"), timeout=WAIT_S)
@@ -204,7 +204,7 @@ def test_long_messages(store: StoreServiceStub) -> None:
 
 
 def test_long_messages_both_ways_by_many_threads(store: StoreServiceStub) -> None:
-    """A server stops reading while its replies are not taken: nobody may wait for the other."""
+    """A server stops reading while its replies are not received. This must not deadlock."""
     session_id = create_session(store)
     text = "x" * 1_500_000
 
@@ -244,7 +244,7 @@ def test_one_whose_turn_does_not_come(peer: Callable[[str], str]) -> None:
         store = StoreServiceStub(channel)
         slow = GetSessionRequest(session_id="delay:500")
         calls = [pool.submit(store.GetSession, slow, timeout=WAIT_S) for _ in range(64)]
-        # Whether all 64 are on their way shows by this one's own end.
+        # The end of this call shows whether all 64 have been sent.
         while True:
             with pytest.raises(grpc.RpcError) as caught:
                 store.GetSession(GetSessionRequest(session_id="silent"), timeout=0.02)
@@ -349,7 +349,7 @@ def test_interceptors_of_grpc(daemon: Tined) -> None:
 
 @pytest.mark.parametrize("timeout", [float(sys.maxsize), inf])
 def test_a_timeout_beyond_all_clocks_is_none(peer: Callable[[str], str], timeout: float) -> None:
-    """Of many at once one receives, and the others wait for a lock."""
+    """Of many callers one receives, and the others wait for a lock with this timeout."""
     with tine.connect(peer("status"), retry=timeout) as channel, ThreadPoolExecutor(8) as pool:
         store = StoreServiceStub(channel)
         request = GetSessionRequest(session_id="delay:5")
@@ -370,17 +370,17 @@ def test_urls_that_are_none(url: str) -> None:
 
 
 def test_the_path_of_a_socket_has_107_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Longer ones are refused here: connect(2) would say only that they are too long."""
+    """The client refuses longer paths before it connects."""
     for path in ("/" + "x" * 106, "/" + "é" * 53):
         assert address_of(f"ipc://{path}").path == path
-        with pytest.raises(ValueError, match=r"has 108 bytes.* at most 107: /.*x$"):
+        with pytest.raises(ValueError, match=r"has 108 bytes; .* at most 107: /.*x$"):
             tine.connect(f"ipc://{path}x")
         with pytest.raises(ValueError, match="has 108 bytes"):
             tine.aio.connect(f"ipc://{path}x")
         monkeypatch.setenv("TINE_SOCKET", f"{path}x")
         with pytest.raises(ValueError, match="has 108 bytes"):
             tine.connect()
-    with pytest.raises(ValueError, match="names no path"):
+    with pytest.raises(ValueError, match="has no path"):
         tine.connect("ipc://")
 
 
@@ -401,7 +401,7 @@ def test_where_the_daemon_is(monkeypatch: pytest.MonkeyPatch, directory: Any) ->
 
 
 def test_a_directory_of_others_is_not_trusted(daemon: Tined) -> None:
-    """Nor one that has become theirs after the client was made."""
+    """The client checks it before each connection."""
     address = Address(url=daemon.url, path=daemon.path, is_in_tmp=True)
     settings = Settings(address=address, token=b"", retry_s=0.0, starts_tined=False)
     with tine.Channel(settings) as channel:
@@ -432,7 +432,7 @@ def test_a_call_that_a_signal_interrupts(peer: Callable[[str], str]) -> None:
                 signal.setitimer(signal.ITIMER_REAL, 0.1)
                 with pytest.raises(_Interrupt):
                     store.GetSession(GetSessionRequest(session_id="silent"), timeout=timeout)
-                # Nobody knows how far it had come: the next call has a connection of its own.
+                # The connection is in an unknown state, so the next call reconnects.
                 waits: dict[str, Any] = {"timeout": WAIT_S, "wait_for_ready": True}
                 store.GetSession(GetSessionRequest(session_id="fine"), **waits)
     finally:

@@ -1,5 +1,5 @@
-"""Peers that are none, or bad ones: every call ends by its deadline, and nothing is left behind
-(the fixture `leaks` looks)."""
+"""Peers that violate the protocol: every call ends by its deadline and leaks nothing (the fixture
+`leaks` checks that)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tine.v1.store_pb2_grpc import StoreServiceStub
 import tine
 from tests.conftest import WAIT_S, aio_store
 
-#: What a call through each ends with; those that say nothing end by the deadline.
+#: How a call ends in each mode.
 UNAVAILABLE, LATE = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED
 MODES = {
     "garbage": UNAVAILABLE,
@@ -41,7 +41,7 @@ REQUEST = GetSessionRequest(session_id="fine")
 
 
 def time_of(mode: str) -> float:
-    """Time enough where something else than the deadline is to end the call."""
+    """The timeout: long, unless it is the deadline that ends the call."""
     return 0.3 if MODES[mode] is LATE else WAIT_S
 
 
@@ -102,7 +102,7 @@ def test_an_aio_watch(peer: Callable[[str], str], mode: str) -> None:
 @pytest.mark.parametrize("mode", ["half-hello", "silent", "hello-then-silent", "half-frame"])
 def test_a_client_that_is_closed_meanwhile(peer: Callable[[str], str], mode: str) -> None:
     channel = tine.connect(peer(mode))
-    count = 1 if mode == "half-frame" else 3  # halves behind each other are noise
+    count = 1 if mode == "half-frame" else 3  # two halves in a row are garbage
     futures = [StoreServiceStub(channel).GetSession.future(REQUEST) for _ in range(count)]
     channel.close()
     for future in futures:

@@ -1,4 +1,4 @@
-"""`pages`: every listing, to its end, and left early."""
+"""`pages` of every listing: to the end, left early, and with an error."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ LISTINGS = {
 
 
 def fill(store: StoreServiceStub) -> str:
-    """COUNT of everything that can be listed. Returns the session that has it."""
+    """Creates COUNT of everything that can be listed. Returns the session."""
     session_id = ""
     for _ in range(COUNT):
         session_id = create_session(store)
@@ -83,7 +83,7 @@ def fill(store: StoreServiceStub) -> str:
 
 
 def request_of(name: str, session_id: str, limit: int) -> Any:
-    """All that there is, in pages of `limit` rows (0: in one page)."""
+    """A request for everything, in pages of `limit` rows (0: in one page)."""
     input_type = SERVICE.methods_by_name[name].input_type
     request: Any = getattr(store_pb2, input_type.name)()
     fields = input_type.fields_by_name
@@ -127,7 +127,7 @@ def test_every_listing_to_its_end(daemon: Tined, store: StoreServiceStub) -> Non
 
 
 class Counted:
-    """A call of the stub that counts, and that fails when it is asked a third time."""
+    """A fake call of the stub. It counts, and it fails the third time."""
 
     def __init__(self) -> None:
         self.calls = 0

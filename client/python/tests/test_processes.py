@@ -1,4 +1,4 @@
-"""Forks of a process that uses the client, and a tined that the client starts."""
+"""Forks of a process that uses the client; a tined that the client starts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_child_goes_on_with_a_connection_of_its_own(store: StoreServiceStub) -
         for i in range(20):
             store.AppendMessage(user_says(session_id, f"child {i}"), timeout=WAIT_S)
         store.AppendMessage.future(user_says(session_id, "of child"), timeout=WAIT_S).result()
-        # The watch goes on here from where it stood.
+        # The watch goes on from its position.
         assert [next(watch).event.type for _ in range(21)] == 21 * ["message.appended"]
 
     in_child(work)
@@ -74,7 +74,7 @@ def test_a_child_goes_on_with_a_connection_of_its_own(store: StoreServiceStub) -
 
 
 def test_a_fork_while_other_threads_call(store: StoreServiceStub) -> None:
-    """Whatever lock a thread held at the fork, the child is not kept waiting by it."""
+    """A lock that a thread held at the fork must not block the child."""
     is_over = threading.Event()
 
     def work() -> None:
@@ -126,7 +126,7 @@ def test_a_fork_of_an_asyncio_program(daemon: Tined) -> None:
 
 @pytest.fixture
 def places(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's directories of the test's own, and a tined that ends with its last client."""
+    """Sets the environment in which a client starts a tined of the test's own."""
     monkeypatch.setenv("TINED", str(BUILD / "server/tined"))
     monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
     monkeypatch.setenv("TINE_EPHEMERAL", "1")
@@ -142,7 +142,7 @@ def stop_all(directory: Path) -> None:
         select.select([ended], [], [], WAIT_S)
     finally:
         os.close(ended)
-    with suppress(ChildProcessError):  # it may be another's
+    with suppress(ChildProcessError):  # it may be a child of another process
         os.waitpid(pid, 0)
 
 
@@ -154,7 +154,7 @@ def test_start(places: Path) -> None:
         with tine.connect(url, start=True) as other:
             assert StoreServiceStub(other).Health(HealthRequest(), timeout=WAIT_S).ready
         stop_all(places)
-        # One that is gone is started again.
+        # If it has ended, it is started again.
         assert store.Health(HealthRequest(), timeout=WAIT_S).ready
     stop_all(places)
     assert (places / "state/tine/tined.log").exists()
@@ -223,7 +223,7 @@ def test_a_log_that_cannot_be_written(places: Path) -> None:
 
 @pytest.fixture
 def held(places: Path) -> Iterator[Path]:
-    """Somebody has the lock of those who start a tined, and does not let go."""
+    """Another process holds the lock for starting a tined."""
     (places / "state/tine").mkdir(parents=True)
     with open(places / "state/tine/start.lock", "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -245,7 +245,7 @@ def test_a_deadline_holds_while_another_starts_one(held: Path) -> None:
                 await aio.Health(HealthRequest(), timeout=0.1)
             assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
-    asyncio.run(main())  # which waits for the loop's threads
+    asyncio.run(main())  # asyncio.run waits for the threads of the loop
 
 
 def test_a_client_is_closed_while_it_waits_for_another_to_start_one(held: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_client_is_closed_while_it_waits_for_another_to_start_one(held: Path) 
 def test_a_tined_whose_starter_gave_up_is_waited_for(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It becomes ready later: who comes next may find the socket in use."""
+    """It becomes ready later. The next client may find the socket in use."""
     slow, go_on, real = places / "slow", places / "go_on", BUILD / "server/tined"
     wait = f"while [ ! -e {go_on} ]; do sleep 0.01; done"
     slow.write_text(f'#!/bin/sh\n{wait}\nexec {real} "$@"\n')
@@ -285,6 +285,6 @@ def test_a_tined_whose_starter_gave_up_is_waited_for(
     stop_all(places)
     for pid in _start._started:
         with suppress(ChildProcessError):
-            if os.waitpid(pid, os.WNOHANG)[0] == 0:  # it came too late, after the other's end
+            if os.waitpid(pid, os.WNOHANG)[0] == 0:  # it started only after the other one ended
                 os.kill(pid, signal.SIGTERM)
                 os.waitpid(pid, 0)

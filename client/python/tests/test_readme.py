@@ -1,4 +1,4 @@
-"""The README's examples, those of examples/agent, and the benchmark kit's, run as they are."""
+"""Runs the examples of the README, examples/agent, and the workload of the benchmark kit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ready()` of both clients: it waits for a daemon, or says why there is none."""
+"""`ready()` of both clients: it waits for a daemon or raises why there is none."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_one_that_is_started(directory: Path, monkeypatch: pytest.MonkeyPatch, w
     monkeypatch.setenv("TINE_EPHEMERAL", "1")
     monkeypatch.setenv("TINED", "/nowhere/tined")
     url = f"ipc://{directory}/tine.sock"
-    with pytest.raises(grpc.RpcError) as caught:  # at once: nobody else will start it
+    with pytest.raises(grpc.RpcError) as caught:  # at once, without waiting
         ready(url, way, start=True)
     assert "/nowhere/tined" in str(caught.value)
     monkeypatch.setenv("TINED", str(BUILD / "server/tined"))

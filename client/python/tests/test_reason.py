@@ -1,4 +1,4 @@
-"""Reasons: the same as in the contract, and told by every error."""
+"""The reasons equal those of the contract, and every error has one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The daemon is killed and started again under its clients: no write is lost and none done twice,
-and watches go on without a gap."""
+"""Kills and restarts the daemon under its clients. No write is lost or done twice, and watches go
+on without a gap."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stored(store: StoreServiceStub, session_id: str) -> Counter[str]:
 
 
 def kill_now_and_then(daemon: Tined, done: threading.Semaphore) -> None:
-    """Each time so many writes more have been done."""
+    """Kills the daemon several times, always after a number of writes."""
     for _ in range(KILLS):
         for _ in range(WRITERS * EACH // (KILLS + 2)):
             done.acquire(timeout=WAIT_S)
@@ -95,7 +95,7 @@ def sequences(watch: Any) -> list[int]:
 
 
 def test_writers_that_do_not_retry(daemon: Tined, store: StoreServiceStub) -> None:
-    """What failed may have been done or not; what succeeded was done, and nothing twice."""
+    """A failed write may have been done or not. A successful one was done, none twice."""
     session_id = create_session(store)
     done = threading.Semaphore(0)
     killer = threading.Thread(target=kill_now_and_then, args=(daemon, done))
@@ -160,7 +160,7 @@ def test_aio_writers_and_a_watch(daemon: Tined, store: StoreServiceStub) -> None
 
 
 def test_the_first_call_after_a_restart(daemon: Tined, store: StoreServiceStub) -> None:
-    """The connection had gone stale: nothing was sent on it, so another may be made."""
+    """The connection is stale. Nothing was sent on it, so the client reconnects."""
     assert store.Health(HealthRequest()).ready
     daemon.kill()
     daemon.start()

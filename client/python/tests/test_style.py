@@ -1,4 +1,4 @@
-"""What machines can say of the style: types, lint and layout."""
+"""Types, lint and layout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.conftest import BUILD, ROOM
 
-MEMORY_BYTES_MAX = 4_000_000_000  # a type that mypy cannot end with takes a machine down
+MEMORY_BYTES_MAX = 4_000_000_000  # bounds mypy, which may not terminate
 CACHE = f"--cache-dir={BUILD.parent / 'python/mypy'}"
 
 

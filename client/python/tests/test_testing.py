@@ -1,4 +1,4 @@
-"""`tine.testing`: a tined that is there for a test, and gone afterwards."""
+"""`tine.testing`: the tined that it runs for tests."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_directory_that_is_too_deep_for_a_socket(
 
 
 def test_a_program_that_forgets_it() -> None:
-    """The tined ends with the program, but not with a fork of it."""
+    """The tined ends with the program, but not with a fork of the program."""
     program = """
 import os, sys
 from tine.testing import Tined

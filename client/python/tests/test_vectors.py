@@ -1,4 +1,4 @@
-"""The bytes of the wire, as C's vectors have them."""
+"""The wire format, checked with the vectors that the C code prints."""
 
 from __future__ import annotations
 

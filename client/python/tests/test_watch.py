@@ -1,4 +1,4 @@
-"""WatchEvents of both clients: in order, none missing and none twice."""
+"""WatchEvents of both clients: in order, no event missing and none twice."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_cancelled_and_closed_by_another_thread(daemon: Tined) -> None:
 
 
 def test_a_burst_that_the_bus_cannot_hold(store: StoreServiceStub) -> None:
-    """More than the server keeps for a subscriber who does not read: what is lost is listed."""
+    """More than the server buffers for a slow subscriber: lost events are listed."""
     watch = store.WatchEvents(WatchEventsRequest(), timeout=4 * WAIT_S)
     count = 12_000
     pending: list[Any] = []
@@ -258,7 +258,6 @@ def test_over_tcp_with_a_token(directory: Any) -> None:
         daemon.start()
         with tine.connect(url, token=secret) as channel:
             store = StoreServiceStub(channel)
-            # It listens on its Unix socket first.
             assert store.Health(HealthRequest(), wait_for_ready=True, timeout=WAIT_S).ready
             watch = store.WatchEvents(WatchEventsRequest(), timeout=WAIT_S)
             for i in range(5):
@@ -336,7 +335,7 @@ def test_a_server_that_is_not_there_yet_is_asked_again_at_once() -> None:
 
 
 def test_the_caller_says_how_long_a_watch_may_take_to_begin() -> None:
-    """A tined may have to be started first. Later a server that does not answer is left."""
+    """A tined may have to be started first. Later a call has a timeout of its own."""
     watch = Watch(WatchEventsRequest(), bus_is_there=False)
     step = watch.step(1.0)
     assert isinstance(step, Find)

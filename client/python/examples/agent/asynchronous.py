@@ -1,4 +1,4 @@
-"""A small agent's turn: a question, tools in parallel, an answer, what it cost, and a fork.
+"""One turn of a small agent: a question, tools in parallel, an answer with its cost, and a fork.
 
 python examples/agent/asynchronous.py [URL]
 """
@@ -44,7 +44,7 @@ TOOLS = {"ls": "README.md src tests", "wc": "1284 lines"}
 
 async def main(url: Optional[str] = None) -> None:
     async with tine.aio.connect(url, retry=10.0, start=url is None) as channel:
-        # For type checkers the stub of an asyncio channel has a name of its own.
+        # For type checkers, the stub of an asyncio channel has another type.
         store: StoreServiceAsyncStub = StoreServiceStub(channel)  # type: ignore[assignment]
         session_id = await turn(store)
         at_head = ForkSessionRequest(session_id=session_id, at_head=True)
@@ -55,7 +55,7 @@ async def main(url: Optional[str] = None) -> None:
 
 
 async def turn(store: StoreServiceAsyncStub) -> str:
-    """The agent is a subagent: what it costs is its parent's cost too."""
+    """Runs a turn of a subagent. Its cost is added to its parent, too."""
     project = NewSession(project_dir="/work/plan", model=MODEL)
     parent = (await store.CreateSession(CreateSessionRequest(session=project))).session
     project.kind = SESSION_KIND_SUBAGENT
@@ -67,7 +67,7 @@ async def turn(store: StoreServiceAsyncStub) -> str:
     await ask(store, session.id, "How large is the project?")
     uses = [Part(tool_use=ToolUse(id=name, name=name, input_json="{}")) for name in TOOLS]
     await append(store, session.id, NewMessage(role=ROLE_ASSISTANT, parts=uses))
-    # Each stores its result when it has one.
+    # Each tool stores its own result.
     await asyncio.gather(*(run_tool(store, session.id, name) for name in TOOLS))
     answer = NewMessage(
         role=ROLE_ASSISTANT,

@@ -1,4 +1,4 @@
-"""A small agent's turn: a question, tools in parallel, an answer, what it cost, and a fork.
+"""One turn of a small agent: a question, tools in parallel, an answer with its cost, and a fork.
 
 python examples/agent/blocking.py [URL]
 """
@@ -50,7 +50,7 @@ def main(url: Optional[str] = None) -> None:
 
 
 def turn(store: StoreServiceStub) -> str:
-    """The agent is a subagent: what it costs is its parent's cost too."""
+    """Runs a turn of a subagent. Its cost is added to its parent, too."""
     project = NewSession(project_dir="/work/plan", model=MODEL)
     parent = store.CreateSession(CreateSessionRequest(session=project)).session
     project.kind = SESSION_KIND_SUBAGENT
@@ -61,7 +61,7 @@ def turn(store: StoreServiceStub) -> str:
     ask(store, session.id, "How large is the project?")
     uses = [Part(tool_use=ToolUse(id=name, name=name, input_json="{}")) for name in TOOLS]
     append(store, session.id, NewMessage(role=ROLE_ASSISTANT, parts=uses))
-    with ThreadPoolExecutor() as pool:  # each stores its result when it has one
+    with ThreadPoolExecutor() as pool:  # each tool stores its own result
         for _ in pool.map(lambda name: run_tool(store, session.id, name), TOOLS):
             continue
     answer = NewMessage(

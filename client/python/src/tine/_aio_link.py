@@ -1,7 +1,7 @@
 """The connection of the asyncio client. All of it runs on one event loop.
 
-A call is a Job: it is sent at once when there is a connection with a place, else it waits in a
-queue; its reply finishes it from the loop's callback. So a call costs no task.
+A call is a Job. It is sent at once if the connection has a free slot, otherwise it is queued. The
+callback that receives the reply finishes the job, so a call needs no task of its own.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Outcome = Union[bytes, Failure]
 
 
 class Job:
-    """One call. `finished` is called once, with the reply's body or the failure."""
+    """One call. `finished` is called once, with the body of the reply or with the failure."""
 
     __slots__ = ("_finished", "connection", "exchange", "payload_id", "timers")
 
     def __init__(self, exchange: Exchange, finished: Callable[[Outcome], None]) -> None:
         self.exchange = exchange
         self._finished: Optional[Callable[[Outcome], None]] = finished
-        self.connection: Optional[_Connection] = None  # it was sent on this one
+        self.connection: Optional[_Connection] = None  # on which it was sent
         self.payload_id = 0
         self.timers: list[asyncio.TimerHandle] = []
 
@@ -63,7 +63,7 @@ class _Connection(asyncio.BufferedProtocol):
         self.in_flight: InFlight[Job] = InFlight()
         self.transport: Optional[asyncio.Transport] = None
         self.is_ready: asyncio.Future[None] = link.loop.create_future()
-        self.why = ""  # it is broken
+        self.why = ""  # it broke; "" while it works
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -114,12 +114,12 @@ class _Connection(asyncio.BufferedProtocol):
             self.transport.abort()
         if not self.is_ready.done():
             self.is_ready.set_exception(ConnectError(_NO_HELLO if why == _HUNG_UP else why))
-            self.is_ready.exception()  # whoever connected may have given up
+            self.is_ready.exception()  # marks it as retrieved: the dial may have been cancelled
         self._link.lost(self)
 
 
 class AioLink:
-    """Exchanges requests for replies on the loop that is running."""
+    """Sends requests and receives their replies, on the loop that created it."""
 
     def __init__(self, settings: Settings) -> None:
         self.loop = asyncio.get_running_loop()
@@ -130,14 +130,14 @@ class AioLink:
         self._dialing: Optional[asyncio.Task[None]] = None
         self._backoff = Backoff()
         self._connect_after = 0.0
-        self._error = ConnectError("")  # of the last attempt that failed
+        self._error = ConnectError("")  # of the last failed attempt
 
     @property
     def is_connected(self) -> bool:
         return self._connection is not None
 
     def submit(self, job: Job) -> None:
-        """Sends it as soon as there is a place. Its deadline runs from now."""
+        """Sends the call as soon as a slot is free. Its deadline runs from now."""
         deadline = job.exchange.deadline
         if deadline != inf:
             left = deadline - monotonic()
@@ -148,7 +148,7 @@ class AioLink:
         self._attempt(job)
 
     async def call(self, exchange: Exchange) -> bytes:
-        """One call, as a coroutine: returns the reply's body, raises Failure."""
+        """Makes one call and returns the body of the reply. Raises Failure."""
         answer: asyncio.Future[Outcome] = self.loop.create_future()
 
         def finished(outcome: Outcome) -> None:
@@ -167,7 +167,7 @@ class AioLink:
         return outcome
 
     def cancel(self, job: Job, failure: Failure) -> None:
-        """The caller gives up: a late reply is dropped."""
+        """The caller gives up. A late reply is dropped."""
         if job.is_finished:
             return
         if job.connection:
@@ -190,10 +190,10 @@ class AioLink:
             job.finish(_status.closed())
 
     def after_fork(self) -> None:
-        """In the child, whose parent's loop goes on with the connection.
+        """In the child process; the loop of the parent goes on using the connection.
 
-        The descriptor comes to name nothing, and all objects are kept: to take them apart would
-        be done to the parent's loop as well.
+        The descriptor is replaced by /dev/null. The objects are kept, because destroying them would
+        unregister the socket from the epoll instance that the parent shares.
         """
         _of_parent.append(self)
         transport = self._connection.transport if self._connection else None
@@ -203,10 +203,10 @@ class AioLink:
                 os.dup2(nothing.fileno(), sock.fileno(), inheritable=False)
 
     async def closed(self) -> None:
-        """After close: until nothing is left of it on the loop."""
+        """After `close`: waits until nothing of it is left on the loop."""
         if self._dialing:
             await asyncio.wait([self._dialing])
-        await asyncio.sleep(0)  # for the transport, which closes its socket from the loop
+        await asyncio.sleep(0)  # the transport closes its socket in a callback of the loop
 
     def _expire(self, job: Job) -> None:
         self.cancel(job, _status.late(was_sent=job.connection is not None))
@@ -269,7 +269,7 @@ class AioLink:
 
     def lost(self, connection: _Connection) -> None:
         if self._connection is not connection:
-            return  # it never became one
+            return  # it was never in use
         self._connection = None
         if not connection.in_flight.has_replied and not self._is_closed:
             self._connect_failed(ConnectError(connection.why))
@@ -281,7 +281,7 @@ class AioLink:
         for job in waiting:
             self._attempt(job)
 
-    # Connecting.
+    # Connecting
 
     def _wait_for_connection(self, job: Job) -> None:
         now = monotonic()
@@ -300,13 +300,13 @@ class AioLink:
             if wait > 0:
                 await asyncio.sleep(wait)
             connection = await self._dial_or_start()
-            if self._is_closed:  # the cancellation came too late
+            if self._is_closed:  # the cancellation was too late
                 connection.lose("the client is closed")
             else:
                 self._connection = connection
         except ConnectError as error:
             self._connect_failed(error)
-        except Exception as error:  # whatever it is: those who wait must hear of it
+        except Exception as error:  # of any kind: the waiting calls must get it
             self._connect_failed(ConnectError(repr(error)))
         finally:
             self._dialing = None
@@ -321,7 +321,7 @@ class AioLink:
         except ConnectError as error:
             if not (error.is_absent and self._settings.starts_tined):
                 raise
-        is_left = threading.Event()  # the loop's end waits for its threads
+        is_left = threading.Event()  # asyncio.run waits for its threads
         try:
             path = self._settings.address.path
             await self.loop.run_in_executor(None, _start.start, path, is_left.is_set)
@@ -343,9 +343,9 @@ class AioLink:
             connection.lose("it could not be connected to")
             raise connect_error(error, address) from None
         except BaseException:
-            connection.lose("nobody wants it any more")
+            connection.lose("the attempt was cancelled")
             raise
-        if connection.why:  # it hung up right behind its hello
+        if connection.why:  # it hung up right after its hello
             raise ConnectError(connection.why)
         return connection
 
@@ -368,7 +368,7 @@ class AioLink:
         self._connect_after = monotonic() + self._backoff.next(is_absent=error.is_absent)
 
     def _give_up_waiting(self) -> None:
-        """After an attempt that failed: the patient wait for the next one."""
+        """After a failed attempt: calls that wait for a server stay, the others fail."""
         waiting, self._queue = self._queue, deque()
         for job in waiting:
             if monotonic() < job.exchange.connect_until:

@@ -1,4 +1,4 @@
-"""WatchEvents of the asyncio client: a watch driven by a task of its own."""
+"""WatchEvents of the asyncio client. Each watch runs in a task of its own."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tine._watch import Fetch, Find, Give, Listen, Pause, Subscribe, Watch, ask,
 from tine.v1.records_pb2 import Event
 from tine.v1.store_pb2 import WatchEventsRequest, WatchEventsResponse
 
-_READY_MAX = 1000  # events that wait for the caller; then the watch waits
+_READY_MAX = 1000  # events that are buffered for the caller; then the watch pauses
 
 
 class Bus:
-    """A subscription. PUB sends everything to everyone: nothing is said after the hello."""
+    """A subscription to the bus. PUB sends everything; a subscriber sends only its hello."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._loop = asyncio.get_running_loop()
@@ -51,8 +51,8 @@ class Bus:
         return cls(sock)
 
     async def next(self, until: float) -> Optional[bytes]:
-        """The next message; None when there is none by then. Raises OSError and Malformed: there
-        will be no more."""
+        """Returns the next message, or None if there is none until then. Raises OSError or
+        Malformed when the subscription has ended."""
         while True:
             message = self._reader.take()
             if message is not None:
@@ -67,10 +67,10 @@ class Bus:
             if count == 0:
                 raise ConnectionResetError("the bus hung up")
             self._reader.took(count)
-            await asyncio.sleep(0)  # a bus that always has more leaves the loop to others, too
+            await asyncio.sleep(0)  # a busy bus must not block the loop
 
     async def _readable(self, until: float) -> None:
-        """Waits for bytes, but takes none: so nothing is lost when the wait is cancelled."""
+        """Waits until there are bytes. It reads none, so that a cancelled wait loses nothing."""
         ready: asyncio.Future[None] = self._loop.create_future()
 
         def wake() -> None:
@@ -90,8 +90,8 @@ class Bus:
 
 
 class _Driver:
-    """What the task of a watch does. It does not know the call, so that a call that was left can be
-    collected and ends the task."""
+    """The task of a watch. It holds no reference to the WatchCall, so that an abandoned call is
+    garbage-collected, which ends the task."""
 
     def __init__(
         self,
@@ -108,15 +108,15 @@ class _Driver:
             bus_is_there=self._events_path is not None,
             patient_until=patient_until(settings, wait_for_ready),
         )
-        # A call that waits keeps its place among the 64 of a connection: the watch has its own.
+        # A waiting ListEvents would occupy one of the 64 slots of the shared connection.
         self._link = AioLink(settings)
         self._bus: Optional[Bus] = None
-        #: None wakes who waits for an event when there will be none.
+        #: None marks the end.
         self.ready: asyncio.Queue[Optional[Event]] = asyncio.Queue(_READY_MAX)
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> Failure:
-        """Until the watch ends, or is cancelled; how it ended."""
+        """Runs until the watch ends or is cancelled. Returns how it ended."""
         try:
             while True:
                 event = await self._step()
@@ -128,7 +128,7 @@ class _Driver:
             return failure
         except asyncio.CancelledError:
             return _status.cancelled()
-        except Exception as error:  # whatever it is: who waits for an event must hear of it
+        except Exception as error:  # of any kind: the caller must get it
             return Failure(_status.INTERNAL, "INTERNAL", repr(error))
         finally:
             self._bus_close()
@@ -136,7 +136,7 @@ class _Driver:
             await self._link.closed()
 
     async def _step(self) -> Optional[Event]:
-        """One step of the watch. Raises Failure."""
+        """Does one step of the watch. Returns an event if the step gave one. Raises Failure."""
         watch, now = self._watch, monotonic()
         step = watch.step(now)
         if not watch.has_bus:
@@ -189,7 +189,7 @@ class _Driver:
 
 
 class WatchCall(_grpc.AioUnaryStreamCall):
-    """The events as an async iterator. One that is left and collected ends."""
+    """The events as an async iterator. It ends when it is garbage-collected."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         self._ready, self._begun = driver.ready, driver.begun
         self._ended: asyncio.Future[Failure] = self._loop.create_future()
         self._end: Optional[Failure] = None
-        self._is_cut_off = False  # by this side: what has come is not given out any more
+        self._is_cut_off = False  # by the client: buffered events are dropped
         self._is_cancelled = False
         self._callbacks: list[Callable[[Any], None]] = []
         own = weakref.ref(self)
@@ -218,18 +218,18 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         self.task.add_done_callback(partial(_tell, own))
 
     def __del__(self) -> None:
-        # In whichever thread it is collected. A loop that is closed has ended its tasks.
+        # This may run in any thread. A closed loop has no tasks any more.
         if getattr(self, "_end", True) is None and not self._loop.is_closed():
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self.task.cancel)
 
-    # How it ends.
+    # Ending
 
     def expire(self) -> None:
         self._cut_off(_status.late(was_sent=True))
 
     def run_out(self, task: asyncio.Task[Failure]) -> None:
-        """Its task is done."""
+        """Called when its task has ended."""
         if task.cancelled():
             self._cut_off(_status.cancelled())
         else:
@@ -250,7 +250,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
             self._timer.cancel()
         self.task.cancel()
         if not self._ready.full():
-            self._ready.put_nowait(None)  # wakes who waits for an event
+            self._ready.put_nowait(None)  # wakes a waiting caller
         for callback in self._callbacks:
             callback(self)
         self._callbacks.clear()
@@ -261,10 +261,10 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         return self._cut_off(_status.cancelled())
 
     def close(self) -> None:
-        """With the client."""
+        """Called when the channel is closed."""
         self._cut_off(_status.closed())
 
-    # What callers ask.
+    # For callers
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
@@ -274,7 +274,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         event = None if is_over else await self._ready.get()
         if event is None:
             if not self._ready.full():
-                self._ready.put_nowait(None)  # for the next who asks
+                self._ready.put_nowait(None)  # for the next caller
             if self._is_cancelled:
                 raise asyncio.CancelledError
             raise aio_error_of(self._end or _status.cancelled())
@@ -287,7 +287,7 @@ class WatchCall(_grpc.AioUnaryStreamCall):
         return await self.__anext__()
 
     async def wait_for_connection(self) -> None:
-        """Until the watch has begun: what is written after this returned will be seen."""
+        """Waits until the watch has begun. It will see all that is written afterwards."""
         await asyncio.shield(self._begun)
         if self._end:
             raise aio_error_of(self._end)

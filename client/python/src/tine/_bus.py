@@ -1,4 +1,4 @@
-"""What the bus sends, cut into messages. No input or output."""
+"""Splits the byte stream of the bus into messages. Does no I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tine._sp import FrameReader, Malformed
 
 
 class BusReader:
-    """Receive into `room()`, tell `took()` how much came, then take the messages."""
+    """Receive into `room()`, report the number of bytes to `took()`, then call `take()`."""
 
     def __init__(self) -> None:
         self._hello = bytearray(_sp.HELLO_BYTES)

@@ -1,4 +1,4 @@
-"""One call: what it sends, when its time is up, whether it is sent again. No input or output."""
+"""One call: its request, its deadline and its retries. Does no I/O."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from tine._status import UNAVAILABLE, Failure
 from tine.v1 import store_pb2
 
 _TIMEOUT_MS_MAX = 2**53
-_TIMEOUT_S_MAX = min(threading.TIMEOUT_MAX, 100 * 365 * 86400.0)  # a longer one is none
+_TIMEOUT_S_MAX = min(threading.TIMEOUT_MAX, 100 * 365 * 86400.0)  # a longer timeout is none
 
-#: Pairs of a key and a value, as gRPC has them; a grpc.aio.Metadata too.
+#: Pairs of key and value, as in gRPC, or a grpc.aio.Metadata.
 Metadata = Union[grpc.aio.Metadata, Sequence[tuple[str, Union[str, bytes]]]]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What was said when the client was made."""
+    """The parameters of `connect`."""
 
     address: Address
-    token: bytes  # as the encoded field
+    token: bytes  # the encoded field of the envelope
     retry_s: float
     starts_tined: bool
 
 
 @dataclass(frozen=True)
 class Method:
-    """What the contract says of a call."""
+    """What the contract says about a method."""
 
     path: str
-    field: bytes  # of the envelope
+    field: bytes  # the encoded field of the envelope
     is_read: bool
     is_broadcast: bool
     is_watch: bool
@@ -81,7 +81,7 @@ def deadline_of(timeout: Optional[float]) -> float:
 
 
 class Exchange:
-    """One call and its attempts, all of them under one operation_id."""
+    """One call with all its attempts, which share one operation_id."""
 
     __slots__ = (
         "_backoff",
@@ -128,13 +128,13 @@ class Exchange:
         elif operation_id is None:
             operation_id = operation_id_make()
         self._operation_id: Text = operation_id
-        # A broadcast stores nothing, so its operation_id is not remembered: again is twice.
+        # The server does not remember the operation_id of a broadcast, because it stores nothing.
         self._is_repeatable = method.is_read or (bool(operation_id) and not method.is_broadcast)
         self._backoff: Optional[Backoff] = None  # made by the first failure
         self._stale = 0
         self.deadline = deadline_of(timeout)
         self._retries = settings.retry_s > 0
-        #: Until then a server that is not there is waited for; 0: it is looked for once.
+        #: Until then the call waits for a server that is not running; 0: it does not wait.
         self.connect_until = 0.0
         if wait_for_ready:
             self.connect_until = self.deadline
@@ -142,7 +142,7 @@ class Exchange:
             self.connect_until = min(self.deadline, deadline_of(settings.retry_s))
 
     def head(self) -> bytes:
-        """The envelope of the next attempt, without the body. Raises Failure."""
+        """Returns the envelope of the next attempt, without the body. Raises Failure."""
         timeout_ms = 0
         if self.deadline != inf:
             left_ms = ceil((self.deadline - monotonic()) * 1000)
@@ -165,10 +165,10 @@ class Exchange:
         return self._body
 
     def retry_in(self, failure: Failure) -> Optional[float]:
-        """How long to wait before the next attempt; None: there is none.
+        """Returns how long to wait before the next attempt, or None if there is none.
 
-        Nothing is sent twice unless the caller asked for that. What was not sent at all goes to
-        the next connection: the one there was had gone stale.
+        Nothing is sent twice unless the caller asked for retries. A request of which nothing was
+        sent is repeated on a new connection, because the old one was stale.
         """
         if failure.is_broken and not failure.was_sent and self._stale < 2:
             self._stale += 1
@@ -177,10 +177,10 @@ class Exchange:
             return None
         if failure.is_broken and failure.was_sent and not self._is_repeatable:
             return None
-        wait = 0.0  # the first time: a server that was restarted is back
+        wait = 0.0  # at first: a restarted server is already back
         if self._backoff is None:
             self._backoff = Backoff()
-            if not failure.is_broken:  # the server refused: it is not ready yet
+            if not failure.is_broken:  # the server answered that it is not ready
                 wait = self._backoff.next()
         else:
             wait = self._backoff.next()
@@ -195,7 +195,7 @@ def body_of(serializer: Optional[Any], request: Any) -> bytes:
 
 
 def reply_of(deserializer: Optional[Any], body: bytes) -> Any:
-    """The reply as the stub wants it. Raises Failure."""
+    """Decodes the reply for the stub. Raises Failure."""
     if deserializer is None:
         return body
     try:

@@ -1,4 +1,4 @@
-"""The channel of the blocking client, as grpc's generated stubs take it."""
+"""The channel of the blocking client, for grpc's generated stubs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Deserializer = Optional[Callable[[bytes], Any]]
 
 
 class Channel(grpc.Channel):
-    """Made by `tine.connect`. Any number of threads may use it; they share one connection."""
+    """Created by `tine.connect`. Any number of threads may use it; they share one connection."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -51,19 +51,19 @@ class Channel(grpc.Channel):
         return UnaryStream(self, method_of(method), request_serializer, response_deserializer)
 
     def stream_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """The contract has no such calls; a stub of another one gets UNIMPLEMENTED."""
+        """The contract has no such calls. A stub of another service gets UNIMPLEMENTED."""
         return _NoSuchStream(method)
 
     def stream_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
         return _NoSuchStream(method)
 
     def ready(self, timeout: Optional[float] = None) -> None:
-        """Waits until the daemon answers, and starts it first when `connect` was told to.
+        """Waits until the daemon answers. Starts it first if the channel has `start=True`.
 
-        timeout  how many seconds to wait at most; None: until it answers.
+        timeout  the maximum wait in seconds; None: no limit.
 
-        Raises grpc.RpcError with the reason why it does not answer: when the time is up, and at
-        once when waiting cannot help (tined cannot be started, the token is wrong, the client is
+        Raises grpc.RpcError, which says why the daemon does not answer: after the timeout, or at
+        once if waiting cannot help (tined cannot be started, the token is wrong, the channel is
         closed).
         """
         attempts = Attempts(self._settings, timeout)
@@ -79,14 +79,14 @@ class Channel(grpc.Channel):
             raise error_of(failure) from None
 
     def subscribe(self, callback: Any, try_to_connect: Optional[bool] = False) -> None:
-        """A connection is made by the calls that need one: there is nothing to be told of."""
+        """Reports the state once. The channel connects when a call needs it."""
         callback(grpc.ChannelConnectivity.SHUTDOWN if self._is_closed else _IDLE)
 
     def unsubscribe(self, callback: Any) -> None:
         pass
 
     def close(self) -> None:
-        """Ends the client: calls in flight and later ones are CANCELLED."""
+        """Closes the channel. Pending and later calls end as CANCELLED."""
         self._is_closed = True
         self._link.close()
         self._futures.close()
@@ -99,10 +99,10 @@ class Channel(grpc.Channel):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # What the calls below are made of.
+    # Used by the calls below.
 
     def call(self, exchange: Exchange) -> bytes:
-        """Attempts until one succeeds, or none is left. Raises Failure."""
+        """Makes attempts until one succeeds or none is left. Raises Failure."""
         link = self._link
         while True:
             try:
@@ -222,7 +222,7 @@ class UnaryStream(_grpc.UnaryStreamMultiCallable):
         wait_for_ready: Optional[bool] = None,
         compression: Optional[grpc.Compression] = None,
     ) -> WatchStream:
-        """Begins to watch: what is written after this returned will be seen."""
+        """Starts a watch. It will see all that is written after this returns."""
         if not self._method.is_watch:
             raise error_of(_status.no_such_stream(self._method.path))
         stream = WatchStream(
@@ -248,7 +248,7 @@ class _NoSuchStream:
 
 
 class _DoneCall(grpc.Call):
-    """Of a call that succeeded."""
+    """The result object of a call that succeeded."""
 
     def code(self) -> grpc.StatusCode:
         return grpc.StatusCode.OK

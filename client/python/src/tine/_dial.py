@@ -1,4 +1,4 @@
-"""Opening a connection to the daemon, and how it can fail."""
+"""Opens connections to the daemon."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ConnectError(Exception):
     """Why there is no connection.
 
     is_absent     nobody listens on the Unix socket
-    cannot_start  tined should have been started, and could not be
+    cannot_start  the client tried to start tined and failed
     """
 
     def __init__(self, why: str, *, is_absent: bool = False, cannot_start: bool = False) -> None:

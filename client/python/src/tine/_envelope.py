@@ -1,4 +1,4 @@
-"""The envelope around a request's body and a reply's."""
+"""Encodes the envelope of requests and decodes that of replies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _METHOD, _OPERATION_ID, _TRACEPARENT, _TOKEN, _BODY = 0x0A, 0x12, 0x22, 0x2A, 0x
 _TIMEOUT = 0x18
 _GROUP = 3
 
-#: The field that asks for an answer that is on the disk.
+#: The encoded field `sync`: answer after the write was flushed to disk.
 SYNC = b"\x30\x01"
 
 Text = Union[str, bytes]
@@ -36,7 +36,7 @@ def varint(value: int) -> bytes:
 
 
 def field(tag: int, text: Text) -> bytes:
-    """A field of bytes; nothing when they are empty."""
+    """Encodes a field of bytes; returns nothing if the text is empty."""
     if not text:
         return b""
     data = text.encode() if isinstance(text, str) else text
@@ -59,7 +59,7 @@ def request_head(
     token: bytes,
     body_bytes: int,
 ) -> bytes:
-    """All of a Request but its body, which comes last.
+    """Encodes a Request without the content of its body, which is the last field.
 
     `method` and `token` are encoded fields; SYNC may follow the token.
     """
@@ -78,14 +78,14 @@ def request_head(
 
 
 def has_group(message: Message) -> bool:
-    """Whether it holds a group, which protobuf reads and the wire does not have."""
+    """Whether it holds a group. protobuf accepts groups, tine's wire format does not."""
     return any(unknown.wire_type == _GROUP for unknown in UnknownFieldSet(message))
 
 
 def response_body(payload: Payload, begin: int = ID_BYTES) -> bytes:
-    """The body of the Response that begins there. Raises Failure when it is another status."""
+    """Returns the body of the Response that begins there. Raises Failure if it is an error."""
     size = len(payload)
-    # Nearly all replies are one body, of one or two bytes of length or more.
+    # Fast path: nearly all replies consist of the field `body` alone.
     if size > begin + 1 and payload[begin] == _BODY:
         at, length, shift = begin + 1, 0, 0
         while at < size and shift < 28:
@@ -101,7 +101,7 @@ def response_body(payload: Payload, begin: int = ID_BYTES) -> bytes:
 
 
 def _response_parse(data: bytes) -> bytes:
-    if not data:  # says nothing, not even that all went well
+    if not data:  # not even a success is encoded as nothing
         raise _status.undecodable()
     try:
         response = rpc_pb2.Response.FromString(data)

@@ -1,4 +1,4 @@
-"""The errors that callers see: grpc.RpcError with code(), details() and trailing metadata."""
+"""The errors for callers: grpc.RpcError with code(), details() and trailing metadata."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tine._grpc import CallFuture
 from tine._reason import Reason
 from tine._status import Failure
 
-#: The key of trailing metadata that holds the reason.
+#: The key of the reason in the trailing metadata.
 REASON_KEY = "tine-reason"
 
 
 class TineError(grpc.RpcError, CallFuture):
-    """A call of the blocking client that failed. A future too, for grpc's interceptors."""
+    """A failed call of the blocking client. It is a future too, for grpc's interceptors."""
 
     def __init__(self, code: grpc.StatusCode, details: str, reason: str) -> None:
         super().__init__(code, details, reason)
@@ -81,7 +81,7 @@ class TineError(grpc.RpcError, CallFuture):
 
 
 class TineAioError(grpc.aio.AioRpcError):
-    """A call of the asyncio client that failed."""
+    """A failed call of the asyncio client."""
 
     def __init__(self, code: grpc.StatusCode, details: str, reason: str) -> None:
         self._tine_reason = reason
@@ -101,7 +101,7 @@ class TineAioError(grpc.aio.AioRpcError):
 
 
 def _text(code: grpc.StatusCode, reason: str, details: str) -> str:
-    """Code, reason and details; a reason that says no more than the code stands there once."""
+    """Code, reason and details. A reason that equals the code's name is not repeated."""
     names = code.name if reason in ("", code.name) else f"{code.name} {reason}"
     return f"{names}: {details}"
 
@@ -115,10 +115,10 @@ def aio_error_of(failure: Failure) -> TineAioError:
 
 
 def reason(error: BaseException) -> str:
-    """Why a call failed: the name of a `Reason`, or "" if the error has none.
+    """Returns why a call failed: the name of a `Reason`, or "" if the error has none.
 
-    A newer server may give a name that `Reason` does not have; and what has no reason in the
-    contract, as an INTERNAL error, has its code's name or none.
+    A newer server may return a name that is not in `Reason`. Errors without a reason in the
+    contract, such as INTERNAL, have the name of their code, or "".
     """
     trailing_metadata = getattr(error, "trailing_metadata", None)
     for key, value in (trailing_metadata() if trailing_metadata else None) or ():
@@ -128,5 +128,5 @@ def reason(error: BaseException) -> str:
 
 
 def is_reason(error: BaseException, wanted: Reason) -> bool:
-    """Whether a call failed for that reason; False for any other exception."""
+    """Whether the error is of a call that failed for this reason."""
     return reason(error) == wanted

@@ -1,7 +1,7 @@
-"""future() of the blocking client.
+"""`future()` of the blocking client.
 
-What is to go on while nobody waits needs a thread: the first future starts one that runs the
-asyncio connection, which is the futures' own. It ends with the client.
+Futures make progress while nobody waits, so they need a thread. The first future starts it. The
+thread runs an asyncio connection of its own and ends when the channel is closed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tine._status import Failure
 
 
 class CallFuture(_grpc.CallFuture):
-    """A call that goes on by itself."""
+    """A call that runs in the background."""
 
     def __init__(self, futures: Futures, exchange: Exchange, deserializer: Any) -> None:
         self._futures = futures
@@ -55,7 +55,7 @@ class CallFuture(_grpc.CallFuture):
             self._is_settled = True
             self._failure = failure
             self._is_cancelled = cancels
-        # Callbacks run here, and ask this future.
+        # Without the lock: callbacks run here and call this future.
         if failure is None:
             self._outcome.set_result(reply)
         else:
@@ -115,7 +115,7 @@ class CallFuture(_grpc.CallFuture):
         return None if self._deadline == inf else max(self._deadline - monotonic(), 0.0)
 
     def code(self) -> grpc.StatusCode:
-        """Waits for the end, as grpcio's does."""
+        """Waits for the end of the call, as grpcio does."""
         concurrent.futures.wait([self._outcome])
         return self._failure.status_code if self._failure else grpc.StatusCode.OK
 
@@ -133,7 +133,7 @@ class CallFuture(_grpc.CallFuture):
 
 
 class Futures:
-    """The thread of a client's futures."""
+    """The thread that runs the futures of a channel."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -150,7 +150,7 @@ class Futures:
         self._is_woken = False
 
     def after_fork(self) -> None:
-        """In the child there is no such thread."""
+        """In the child process, which does not have the thread."""
         if self._link:
             self._link.after_fork()
         self._reset()
@@ -194,7 +194,7 @@ class Futures:
         self._thread.start()
         is_up.wait()
 
-    # Below, on the thread.
+    # The methods below run on the thread.
 
     def _run(self, is_up: threading.Event) -> None:
         asyncio.run(self._serve(is_up))

@@ -1,4 +1,4 @@
-"""grpc's abstract classes as bases: most have parameters for mypy and none at run time."""
+"""grpc's abstract base classes: for mypy most are generic, at run time they are not."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The connection of the blocking client, shared by all its threads.
+"""The connection of the blocking client, which all its threads share.
 
-No thread of its own reads. Of the callers that wait for a reply one receives for all, and hands
-what comes to its owners; when its own reply is there it leaves, and wakes another to go on. So a
-lone caller sends and receives on its own thread and meets no other. Senders take turns. All but
-the system calls happens under the link's lock.
+There is no reader thread. One of the waiting callers receives for all of them and delivers the
+replies to their owners. When its own reply has come it returns, and another waiting caller goes
+on receiving. So a single caller sends and receives on its own thread, without a switch. Senders
+take turns. The lock of the link protects all state; system calls run without it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tine._dial import CONNECT_S_MAX, ConnectError, connect_error, dial, socket_
 from tine._sp import FrameReader, InFlight, Malformed, Payload
 
 _POLL_S_MAX = 60.0
-_WRITE_POLL_S_MAX = 0.05  # a sender that waits looks this often whether it should receive
+_WRITE_POLL_S_MAX = 0.05  # how often a blocked sender checks whether it must receive
 _HUNG_UP = "it hung up"
 
 
 def poll_ms(until: float, most: float = _POLL_S_MAX) -> int:
-    """For poll(2): until a monotonic time, rounded up."""
+    """The timeout of poll(2) for a deadline on the monotonic clock, rounded up."""
     left = min(until - monotonic(), most)
     return int(left * 1000) + 1 if left > 0 else 0
 
@@ -46,7 +46,7 @@ class _Waiter:
         self.wake: Optional[threading.Lock] = None
 
     def park(self, lock: threading.Lock, until: float) -> None:
-        """Gives the lock back until somebody wakes this one, or the time is up."""
+        """Releases the lock and waits until it is woken or the time is up."""
         if self.wake is None:
             self.wake = threading.Lock()
             self.wake.acquire()
@@ -67,7 +67,7 @@ class _Waiter:
 
 
 class _Connection:
-    """One socket. The last who uses it closes it."""
+    """One socket. Its last user closes it."""
 
     __slots__ = (
         "has_receiver",
@@ -88,11 +88,11 @@ class _Connection:
         self.has_receiver = False
         self.parked = 0
         self.users = 0
-        self.why = ""  # it is broken
+        self.why = ""  # it broke; "" while it works
 
 
 class Link:
-    """Exchanges requests for replies. Any number of threads may call it."""
+    """Sends requests and receives their replies. Any number of threads may call it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -104,29 +104,29 @@ class Link:
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)  # connected, failed, broken, closed
+        self._changed = threading.Condition(self._lock)  # connected, failed, broken or closed
         self._place_freed = threading.Condition(self._lock)
-        self._queued = 0  # callers that wait for a place
+        self._queued = 0  # callers that wait for a free slot
         self._dialing: Optional[socket.socket] = None
         self._is_connecting = False
         self._attempts = 0
         self._backoff = Backoff()
         self._connect_after = 0.0
-        self._error = ConnectError("")  # of the last attempt that failed
+        self._error = ConnectError("")  # of the last failed attempt
 
     def after_fork(self) -> None:
-        """In the child: the parent goes on with its connection, this process makes another.
+        """In the child process: closes its copy of the connection and starts afresh.
 
-        Whatever the parent's threads held is held by nobody here, so the locks are new.
+        The locks are replaced, because threads of the parent may have held them.
         """
         for of_parent in (self._dialing, self._connection and self._connection.sock):
             if of_parent:
-                of_parent.close()  # our descriptor only
+                of_parent.close()  # only this process's descriptor
         self._connection = None
         self._reset()
 
     def exchange(self, exchange: Exchange) -> Payload:
-        """One attempt: sends the request, returns the reply's payload. Raises Failure."""
+        """Makes one attempt and returns the payload of the reply. Raises Failure."""
         head = exchange.head()
         deadline = exchange.deadline
         waiter = _Waiter()
@@ -139,7 +139,7 @@ class Link:
             if was_sent:
                 self._await(connection, waiter, deadline)
         except BaseException:
-            # Of a signal's handler: nobody knows how far sending or receiving had come.
+            # A signal handler raised: it is unknown how much was sent or received.
             with self._lock:
                 self._break(connection, "a call on it was interrupted")
                 self._release(connection)
@@ -151,7 +151,7 @@ class Link:
                 self._release(connection)
 
     def pause(self, seconds: float) -> None:
-        """Waits, unless the client is closed meanwhile."""
+        """Waits; returns earlier if the channel is closed."""
         until = monotonic() + seconds
         with self._lock:
             while not self._is_closed and monotonic() < until:
@@ -167,7 +167,7 @@ class Link:
             self._changed.notify_all()
             self._place_freed.notify_all()
 
-    # Below, the lock is held where nothing else is said.
+    # The caller of the methods below holds the lock, unless they say otherwise.
 
     def _outcome(self, connection: _Connection, waiter: _Waiter, *, was_sent: bool) -> Payload:
         if waiter.reply is not None:
@@ -185,13 +185,13 @@ class Link:
         raise _status.late(was_sent=was_sent)
 
     def _place(self, exchange: Exchange, waiter: _Waiter) -> _Connection:
-        """A connection with a place for one more request. Raises Failure."""
+        """Waits for a connection with a free slot and takes the slot. Raises Failure."""
         attempts = self._attempts
         while True:
             if self._is_closed:
                 raise _status.closed()
             if exchange.deadline != inf and monotonic() >= exchange.deadline:
-                self._place_tell()  # it may have been this one that was woken
+                self._place_tell()  # pass on a notification that this caller may have got
                 raise _status.late(was_sent=False)
             connection = self._connection
             if connection is None:
@@ -212,7 +212,7 @@ class Link:
                     self._queued -= 1
 
     def _connect(self, exchange: Exchange, attempts: int) -> None:
-        """One step to a connection. Raises Failure when this caller shall not wait for one."""
+        """Does one step towards a connection. Raises Failure if this caller must not wait."""
         now = monotonic()
         is_patient = now < exchange.connect_until
         is_too_early = not self._is_connecting and now < self._connect_after
@@ -229,7 +229,7 @@ class Link:
             self._connect_once(exchange.deadline)
 
     def _connect_once(self, deadline: float) -> None:
-        """One attempt, without the lock. Others wait for its end."""
+        """Makes one attempt, without the lock. Other callers wait for its result."""
         self._is_connecting = True
         self._lock.release()
         made: Optional[socket.socket] = None
@@ -248,14 +248,14 @@ class Link:
             elif made:
                 made.close()
             elif monotonic() < deadline:
-                # One caller's short deadline is no reason to keep the others from trying.
+                # A short deadline of one caller must not delay the attempts of others.
                 self._failed(failure)
             else:
                 self._error = failure
             self._changed.notify_all()
 
     def _dial(self, deadline: float) -> socket.socket:
-        """Without the lock. Raises ConnectError."""
+        """Called without the lock. Raises ConnectError."""
         try:
             return self._dial_once(min(deadline, monotonic() + CONNECT_S_MAX))
         except ConnectError as error:
@@ -293,9 +293,9 @@ class Link:
         self._connect_after = monotonic() + self._backoff.next(is_absent=error.is_absent)
 
     def _send(self, connection: _Connection, data: bytes, deadline: float) -> bool:
-        """Sends the frame when its turn has come, without the lock.
+        """Waits for its turn and sends the frame. Called without the lock.
 
-        False: nothing of it was sent, for the connection is broken or the time is up.
+        Returns False if nothing was sent: the connection broke or the time is up.
         """
         turn = connection.send_turn
         if not turn.acquire(blocking=False) and not turn.acquire(timeout=_lock_timeout(deadline)):
@@ -320,8 +320,11 @@ class Link:
         return sent > 0
 
     def _send_rest(self, connection: _Connection, rest: memoryview, deadline: float) -> int:
-        """A server may stop reading until somebody takes its replies. So a sender that must wait
-        receives, unless another does. Returns how much was sent."""
+        """Sends the rest of a frame and returns how many bytes were sent.
+
+        The server may stop reading until its replies are received. So a blocked sender receives,
+        unless another caller does.
+        """
         sent = 0
         while sent < len(rest) and monotonic() < deadline and not connection.why:
             self._wait_writable(connection, deadline)
@@ -354,7 +357,7 @@ class Link:
                     self._leave(connection)
 
     def _await(self, connection: _Connection, waiter: _Waiter, deadline: float) -> None:
-        """Until the reply is there, the connection is broken, or the time is up."""
+        """Waits until the reply is there, the connection broke, or the time is up."""
         is_receiver = False
         lock = self._lock
         lock.acquire()
@@ -377,14 +380,14 @@ class Link:
                     finally:
                         connection.parked -= 1
         finally:
-            # Also when somebody woke this caller to receive, but its own reply came first.
+            # Also if this caller was woken to receive, but its own reply came first.
             if is_receiver or not connection.has_receiver:
                 self._leave(connection)
             lock.release()
 
     def _receive(self, connection: _Connection, deadline: float) -> tuple[int, str]:
-        """Receives once, for all, without the lock; only the receiver does. What came, or why
-        nothing will come any more."""
+        """Receives once, without the lock. Only the current receiver calls it. Returns the number
+        of bytes, and why the connection broke."""
         try:
             if deadline == inf:
                 count = connection.sock.recv_into(connection.reader.room())
@@ -401,7 +404,7 @@ class Link:
         return count, "" if count else _HUNG_UP
 
     def _deliver(self, connection: _Connection, count: int, why: str) -> None:
-        """Hands complete replies to their owners. One that nobody waits for is dropped."""
+        """Delivers complete replies to their owners. Drops replies that nobody waits for."""
         if why:
             self._break(connection, why)
             return
@@ -420,7 +423,7 @@ class Link:
             self._break(connection, str(error))
 
     def _leave(self, connection: _Connection) -> None:
-        """Somebody who waits must go on receiving."""
+        """Stops receiving and wakes another waiting caller, which goes on."""
         connection.has_receiver = False
         if connection.parked == 0:
             return
@@ -433,12 +436,12 @@ class Link:
         if connection.why:
             return
         connection.why = why
-        _shut_down(connection.sock)  # whoever sends or receives comes back
+        _shut_down(connection.sock)  # unblocks senders and receivers
         for owner in connection.in_flight.owners():
             owner.rouse()
         if self._connection is connection:
-            # One that never answered counts as a failed attempt: a server that accepts and hangs
-            # up is not to be connected to in a loop.
+            # A connection without any reply counts as a failed attempt. Otherwise the client would
+            # connect in a loop to a server that accepts and hangs up.
             if not connection.in_flight.has_replied:
                 self._failed(ConnectError(why))
             self._connection = None
@@ -477,7 +480,7 @@ def _lock_timeout(deadline: float) -> float:
 
 
 def _has_hung_up(sock: socket.socket) -> bool:
-    """TCP takes a request for a peer that is gone; a Unix socket refuses it by itself."""
+    """TCP accepts data for a peer that is gone, so this asks first. A Unix socket refuses it."""
     try:
         return not sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -490,4 +493,4 @@ def _shut_down(sock: socket.socket) -> None:
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # it is not connected (any more)
+        return  # it is not connected

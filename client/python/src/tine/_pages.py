@@ -1,4 +1,4 @@
-"""The pages of a listing, one after the other."""
+"""Iterates over the pages of a listing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Listing(Protocol):
 
 
 class Page(Protocol):
-    """A reply that has the cursor of the next page, "" in the last one."""
+    """A reply that has the cursor of the next page; "" in the last page."""
 
     next_cursor: str
 
@@ -37,14 +37,14 @@ def pages(
     metadata: Optional[Metadata] = None,
     wait_for_ready: Optional[bool] = None,
 ) -> Iterator[_Page]:
-    """All pages of a listing, from the cursor of `request` to the end:
+    """Yields all pages of a listing, from the cursor of `request` to the end:
 
         for page in tine.pages(store.ListSessions, ListSessionsRequest()):
             for session in page.sessions:
                 print(session.id)
 
-    Each page is one call, made when it is asked for; the options are those of each call. A page may
-    be empty. When a call fails the iterator raises its error and ends.
+    Each page is one call, which is made when the page is requested; the options apply to each
+    call. A page may be empty. If a call fails, the iterator raises the error and ends.
     """
     at = _copy_of(request)
     pairs = None if metadata is None else tuple(pairs_of(metadata))
@@ -64,7 +64,7 @@ async def aio_pages(
     metadata: Optional[Metadata] = None,
     wait_for_ready: Optional[bool] = None,
 ) -> AsyncIterator[_Page]:
-    """As `tine.pages`, for `async for` and the stub of an asyncio channel."""
+    """The same as `tine.pages`, for the stub of an asyncio channel."""
     at = _copy_of(request)
     while True:
         page = await call(at, timeout=timeout, metadata=metadata, wait_for_ready=wait_for_ready)
@@ -75,7 +75,7 @@ async def aio_pages(
 
 
 def _copy_of(request: _Listing) -> _Listing:
-    """The caller's own request keeps its cursor."""
+    """A copy, so that the caller's request is not changed."""
     copy = type(request)()
     copy.CopyFrom(request)
     return copy

@@ -1,4 +1,4 @@
-"""Where the daemon is: URLs, and where tined listens when nobody says."""
+"""Finds the address of the daemon: parses URLs and knows the defaults."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _IPC = "ipc://"
 @dataclass(frozen=True)
 class Address:
     url: str
-    path: str  # of the Unix socket; "" with tcp
+    path: str  # of the Unix socket; "" for tcp
     host: str = ""
     port: int = 0
-    is_in_tmp: bool = False  # the default in /tmp, where anybody could listen in tined's place
+    is_in_tmp: bool = False  # the default in /tmp, where other users could listen
 
     @property
     def is_tcp(self) -> bool:
@@ -27,7 +27,7 @@ class Address:
 
     @property
     def events_path(self) -> Optional[str]:
-        """Of the bus beside the socket; None when there is none."""
+        """The path of the bus beside the socket; None if there is none."""
         if self.is_tcp:
             return None
         base = self.path[: -len(".sock")] if self.path.endswith(".sock") else self.path
@@ -36,7 +36,7 @@ class Address:
 
 
 def _default_url() -> tuple[str, bool]:
-    """$TINE_URL, $TINE_SOCKET, else where tined listens by itself; whether that is in /tmp."""
+    """Returns the default URL, and whether it is in /tmp."""
     url = os.environ.get("TINE_URL")
     if url:
         return url, False
@@ -51,7 +51,7 @@ def _default_url() -> tuple[str, bool]:
 
 
 def check_private(address: Address) -> None:
-    """Before each connection. Raises PermissionError: others could listen there."""
+    """Called before each connection. Raises PermissionError if other users could listen there."""
     if not address.is_in_tmp:
         return
     directory = os.path.dirname(address.path)
@@ -67,24 +67,24 @@ def check_private(address: Address) -> None:
 
 
 def address_of(url: Optional[str]) -> Address:
-    """Raises ValueError: the URL is none of ours."""
+    """Parses a URL; None means the default. Raises ValueError if it is invalid."""
     url, is_in_tmp = (url, False) if url else _default_url()
     if url.startswith(_IPC):
         path = url[len(_IPC) :]
         if not path:
-            raise ValueError("the URL names no path of a socket: ipc://PATH")
+            raise ValueError("the URL has no path; it must be ipc://PATH")
         size = len(os.fsencode(path))
         if size > SOCKET_PATH_BYTES_MAX:
             raise ValueError(
-                f"the path of the socket has {size} bytes, and that of a Unix socket may have at "
-                f"most {SOCKET_PATH_BYTES_MAX}: {path}"
+                f"the path of the socket has {size} bytes; a Unix socket allows at most "
+                f"{SOCKET_PATH_BYTES_MAX}: {path}"
             )
         return Address(url=url, path=path, is_in_tmp=is_in_tmp)
     if url.startswith("tcp://"):
         parts = urlsplit(url)
         if not parts.hostname or not parts.port or parts.path or parts.username:
-            raise ValueError("a server on tcp is named as tcp://HOST:PORT")
+            raise ValueError("a tcp URL has the form tcp://HOST:PORT")
         return Address(url=url, path="", host=parts.hostname, port=parts.port)
     if url.startswith("embedded:"):
-        raise ValueError("a store in the process (embedded:) is there in C only; start a tined")
-    raise ValueError(f"the URL is none of ipc://PATH and tcp://HOST:PORT: {url}")
+        raise ValueError("an embedded store (embedded:) is supported in C only; start a tined")
+    raise ValueError(f"the URL is neither ipc://PATH nor tcp://HOST:PORT: {url}")

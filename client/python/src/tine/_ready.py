@@ -1,4 +1,4 @@
-"""Waiting until the daemon answers: which attempts `ready()` makes. No input or output."""
+"""Decides which attempts `ready()` makes. Does no I/O."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _HEALTH = method_of("/tine.v1.StoreService/Health")
 
 
 class Attempts:
-    """The attempts of one `ready()`: call Health, wait after a failure, and call it again."""
+    """The attempts of one `ready()`: it calls Health until the daemon answers."""
 
     def __init__(self, settings: Settings, timeout: Optional[float]) -> None:
-        self._settings = replace(settings, retry_s=0.0)  # each attempt fails by itself
+        self._settings = replace(settings, retry_s=0.0)  # no retries within an attempt
         self._deadline = deadline_of(timeout)
         self._backoff = Backoff()
         self._last: Optional[Failure] = None
 
     def exchange(self) -> Exchange:
-        """The next call of Health. Raises the last Failure when the time is up."""
+        """Returns the next call of Health. Raises the last Failure if the time is up."""
         now = monotonic()
         if self._last and now >= self._deadline:
             raise self._last
@@ -32,7 +32,7 @@ class Attempts:
         return Exchange(self._settings, _HEALTH, b"", timeout)
 
     def wait_after(self, failure: Failure) -> float:
-        """The seconds until the next attempt. Raises the failure when there is no next one."""
+        """Returns how many seconds to wait. Raises the failure if there is no next attempt."""
         left = self._deadline - monotonic()
         if failure.code != UNAVAILABLE or failure.cannot_start or left <= 0:
             raise failure

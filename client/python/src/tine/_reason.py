@@ -1,4 +1,4 @@
-"""Why a call failed: the constants for enum Reason of store.proto."""
+"""The reasons why a call fails: constants for enum Reason of store.proto."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Reason(str, Enum):
-    """Each is the string that `tine.reason` returns for it. store.proto says when it is given."""
+    """Each equals the string that `tine.reason` returns. store.proto documents them."""
 
     SESSION_NOT_FOUND = "SESSION_NOT_FOUND"
     MESSAGE_NOT_FOUND = "MESSAGE_NOT_FOUND"
@@ -44,5 +44,5 @@ class Reason(str, Enum):
     def __str__(self) -> str:
         return str(self.value)
 
-    def __format__(self, spec: str) -> str:  # before Python 3.12 Enum has one of its own
+    def __format__(self, spec: str) -> str:  # Enum.__format__ differs between Python versions
         return format(str(self.value), spec)

@@ -1,4 +1,4 @@
-"""From what connect was told to settings."""
+"""Turns the parameters of `connect` into Settings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def settings_of(url: Optional[str], token: Optional[str], retry: float, *, start
     """Raises ValueError."""
     address = address_of(url)
     if start and address.is_tcp:
-        raise ValueError("a tined is started on this host only, for an ipc:// URL")
+        raise ValueError("start needs an ipc:// URL: tined is started on this host only")
     if retry < 0:
-        raise ValueError("retry is a number of seconds")
+        raise ValueError("retry must not be negative")
     return Settings(
         address=address,
         token=token_field(token or ""),

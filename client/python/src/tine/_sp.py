@@ -1,4 +1,4 @@
-"""The wire format of SP, without any input or output: hellos, frames, and requests in flight."""
+"""The SP wire format: hellos, frames and request ids. Does no I/O."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Generic, Optional, TypeVar, Union
 HELLO_BYTES = 8
 REQ, REP, SUB, PUB = 0x30, 0x31, 0x21, 0x20
 
-#: A page of 16 MiB, its envelope and its id.
+#: A page of 16 MiB with its envelope and id.
 PAYLOAD_BYTES_MAX = 16 * 1024 * 1024 + 64 * 1024
 
-#: The server refuses the 65th of a connection.
+#: The server refuses the 65th request of a connection.
 IN_FLIGHT_MAX = 64
 
 ID_BYTES = 4
@@ -27,7 +27,7 @@ Owner = TypeVar("Owner")
 
 
 class Malformed(Exception):
-    """The other side sent what is none of SP: the connection is of no use any more."""
+    """The peer violated the SP protocol; the connection is unusable."""
 
 
 def hello(protocol: int) -> bytes:
@@ -35,25 +35,26 @@ def hello(protocol: int) -> bytes:
 
 
 def hello_check(said: bytes, protocol: int) -> None:
-    """Raises Malformed unless it is the hello of that protocol."""
+    """Raises Malformed if it is not the hello of this protocol."""
     if said != hello(protocol):
         name = {REP: "REP", PUB: "PUB"}[protocol]
-        raise Malformed(f"what listens there is no {name} socket")
+        raise Malformed(f"the listening socket is not a {name} socket")
 
 
 def frame(payload_id: int, envelope: bytes, body: bytes, *, is_tcp: bool) -> bytes:
-    """One request as it goes over the connection."""
+    """Encodes one request."""
     size = ID_BYTES + len(envelope) + len(body)
     head = _TCP_HEADER.pack(size) if is_tcp else _IPC_HEADER.pack(_IPC_TYPE, size)
     return b"".join((head, payload_id.to_bytes(ID_BYTES, "big"), envelope, body))
 
 
 class FrameReader:
-    """Cuts a stream of bytes into payloads.
+    """Splits a stream of bytes into payloads.
 
-    Receive into `room()`, then tell `took()` how much came. Small frames pass through an inbox,
-    several at a time; a large one is received straight into its own memory. `malformed` says
-    what was wrong behind the payloads that were good; nothing comes after it.
+    Receive into `room()`, then report the number of bytes to `took()`. Small frames pass through an
+    inbox, several at a time. A large frame gets its memory at once, as its length says, and is
+    received directly into it. `malformed` describes a protocol error after the payloads that were
+    returned; nothing follows it.
     """
 
     __slots__ = (
@@ -82,13 +83,13 @@ class FrameReader:
         return self._end == 0 and self._large is None
 
     def room(self) -> memoryview:
-        """Where the next bytes go; never empty."""
+        """Returns where to receive the next bytes; never empty."""
         if self._large is not None:
             return self._large_room[self._large_end :]
         return self._view[self._end :]
 
     def took(self, count: int) -> list[Payload]:
-        """The payloads that are complete with `count` more bytes."""
+        """Returns the payloads that `count` more bytes completed."""
         if self._large is not None:
             self._large_end += count
             if self._large_end < len(self._large):
@@ -123,7 +124,7 @@ class FrameReader:
         else:
             kind, size = _IPC_HEADER.unpack_from(self._inbox, begin)
             if kind != _IPC_TYPE:
-                self.malformed = "it sent a frame that is none of SP"
+                self.malformed = "it sent an invalid SP frame"
         if size > PAYLOAD_BYTES_MAX and not self.malformed:
             self.malformed = "it sent a frame that is too long"
         return int(size)
@@ -136,10 +137,10 @@ class FrameReader:
 
 
 class InFlight(Generic[Owner]):
-    """The requests of one connection that have no reply yet, by their ids.
+    """The requests of one connection that have no reply yet, by id.
 
-    Who gives up abandons its request: the server may still be at it, so it keeps its place
-    until the reply comes.
+    A caller that gives up abandons its request. The server may still be executing it, so the
+    request occupies its slot until the reply comes.
     """
 
     __slots__ = ("_abandoned", "_counter", "_waiting", "has_replied")
@@ -156,14 +157,14 @@ class InFlight(Generic[Owner]):
 
     @property
     def is_stuck(self) -> bool:
-        """All that is in flight was given up."""
+        """Whether all slots are occupied by abandoned requests."""
         return len(self._abandoned) >= IN_FLIGHT_MAX
 
     def owners(self) -> list[Owner]:
         return list(self._waiting.values())
 
     def take(self, owner: Owner) -> int:
-        """A place, and the request's id."""
+        """Takes a slot and returns the id of the request."""
         while True:
             self._counter += 1
             payload_id = self._counter & 0x7FFFFFFF | _ID_MARK
@@ -176,13 +177,13 @@ class InFlight(Generic[Owner]):
             self._abandoned.add(payload_id)
 
     def release(self, payload_id: int) -> None:
-        """Of a request that was not sent."""
+        """Frees the slot of a request that was not sent."""
         self._waiting.pop(payload_id, None)
 
     def answer(self, payload: Payload) -> Optional[Owner]:
-        """Whose reply it is; None when nobody waits for it. Raises Malformed."""
+        """Returns the owner of the reply; None if nobody waits for it. Raises Malformed."""
         if len(payload) < ID_BYTES:
-            raise Malformed("it sent a frame that is none of SP")
+            raise Malformed("it sent an invalid SP frame")
         payload_id = int.from_bytes(payload[:ID_BYTES], "big")
         self.has_replied = True
         owner = self._waiting.pop(payload_id, None)

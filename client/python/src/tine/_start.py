@@ -1,7 +1,7 @@
-"""Starting tined, as the command line `tine` does it. Linux only.
+"""Starts tined, as the command line `tine` does. Linux only.
 
-Whoever holds the lock looks once more whether one listens, then starts one and keeps the lock
-until it is ready. So 20 at once start one, and 19 find it.
+A client takes a lock, checks again whether a tined listens, starts one if not, and holds the lock
+until it is ready. So of many clients that do this at once, one starts tined and the others find it.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from typing import BinaryIO, Callable, Optional
 
 _IDLE_EXIT = "30m"
 _READY_WITHIN_S = 60.0
-_ENDED_WITHIN_S = 15.0  # tined gives up on its clients after 6 s
+_ENDED_WITHIN_S = 15.0  # a stopping tined waits for its clients for 6 s
 _LOOK_AGAIN_S = 0.02
 _TINED_EXIT_IN_USE = 3
 _LAST_WORDS_BYTES_MAX = 4096
 
-_started: list[int] = []  # those that may have to be waited for
+_started: list[int] = []  # ids of children that have not been reaped
 
 
 class StartError(Exception):
-    """tined cannot be started, and why."""
+    """Why tined could not be started."""
 
 
-#: Whether nobody waits any more for what is being done.
+#: Whether the caller has given up waiting.
 IsGivenUp = Callable[[], bool]
 
 
 def start(socket_path: str, is_given_up: IsGivenUp) -> None:
-    """Returns when one listens there. Raises StartError."""
+    """Returns when a tined listens there. Raises StartError."""
     try:
         _start(socket_path, is_given_up)
-    except OSError as error:  # of a lock, a log, a descriptor: whatever it is, there is no tined
+    except OSError as error:  # for example of the lock or the log file
         raise StartError(f"no tined runs, and none can be started: {error}") from None
 
 
@@ -70,9 +70,9 @@ def _start(socket_path: str, is_given_up: IsGivenUp) -> None:
 
 
 def find(tined: Optional[str] = None) -> str:
-    """The program to start: this one, else $TINED, else the one in $PATH. Raises StartError."""
+    """Returns the program: this one, $TINED, or the one in $PATH. Raises StartError."""
     if not sys.platform.startswith("linux"):
-        raise StartError("no tined runs, and starting it is there on Linux only")
+        raise StartError("no tined runs, and it can be started on Linux only")
     found = tined or os.environ.get("TINED") or shutil.which("tined")
     if not found:
         raise StartError("no tined runs, and none is in $PATH; $TINED may name one")
@@ -80,7 +80,7 @@ def find(tined: Optional[str] = None) -> str:
 
 
 def _take(lock: int, is_given_up: IsGivenUp) -> None:
-    """Waits for the one who has it."""
+    """Waits until the lock is free and takes it."""
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -97,9 +97,7 @@ def _state_directory() -> Path:
         return Path(state) / "tine"
     if home.startswith("/"):
         return Path(home) / ".local/state/tine"
-    raise StartError(
-        "no tined runs, and without $HOME or $XDG_STATE_HOME there is no place for its log"
-    )
+    raise StartError("no tined runs, and its log has no directory: set $HOME or $XDG_STATE_HOME")
 
 
 def _is_listening(path: str) -> bool:
@@ -114,8 +112,8 @@ def _is_listening(path: str) -> bool:
 
 
 def _launch(tined: str, path: str, log: Path, is_given_up: IsGivenUp) -> bool:
-    """Starts one and waits until it is ready. True: it ended, for another has the socket or the
-    store. Raises StartError."""
+    """Starts tined and waits until it is ready. Returns True if it ended because another one uses
+    the socket or the store. Raises StartError."""
     environment = dict(os.environ)
     environment.setdefault("TINE_IDLE_EXIT", _IDLE_EXIT)
     with open(log, "ab") as output:
@@ -137,10 +135,10 @@ def spawn(
     is_given_up: IsGivenUp = lambda: False,
     cwd: Optional[str] = None,
 ) -> tuple[subprocess.Popen[bytes], bool]:
-    """Starts a tined and waits until it is ready. False: it has ended, or is about to. Raises
-    StartError."""
+    """Starts tined and waits. Returns the process and whether it became ready; if not, it has ended
+    or is about to. Raises StartError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
-        ready.bind("")  # the kernel gives it an abstract name
+        ready.bind("")  # the kernel chooses an abstract name
         name = os.fsdecode(ready.getsockname()[1:])
         try:
             process = subprocess.Popen(
@@ -158,7 +156,7 @@ def spawn(
 
 
 def _leave(process: subprocess.Popen[bytes]) -> None:
-    """It outlives this process, and is none that subprocess shall miss."""
+    """Detaches the process: it outlives this one, and subprocess must not warn about it."""
     _started.append(process.pid)
     process.returncode = 0
 
@@ -166,7 +164,7 @@ def _leave(process: subprocess.Popen[bytes]) -> None:
 def _wait_ready(
     ready: socket.socket, process: subprocess.Popen[bytes], is_given_up: IsGivenUp
 ) -> bool:
-    """False: it has ended. One that nobody waits for any more is left to become ready."""
+    """Returns False if it has ended. If the caller gives up, tined is left running."""
     ended = os.pidfd_open(process.pid)
     try:
         wanted = select.poll()
@@ -189,7 +187,7 @@ def _wait_ready(
 
 
 def last_words(log: Path, begin: int) -> str:
-    """What it said last, to its log, is why it ended."""
+    """Finds in the log why tined ended."""
     with open(log, "rb") as file:
         file.seek(begin)
         text = file.read(_LAST_WORDS_BYTES_MAX).decode(errors="replace")
@@ -201,12 +199,12 @@ def last_words(log: Path, begin: int) -> str:
 
 
 def _wait_for_holder(path: str, is_given_up: IsGivenUp) -> None:
-    """Waits for the process that the socket's lock names. It does not answer: it is about to leave,
-    or was started by somebody who did not wait for it."""
+    """Waits for the process that the lock file of the socket names. It does not answer, because it
+    is about to stop, or was started by a client that did not wait for it."""
     try:
         holder = os.pidfd_open(int(Path(path + ".lock").read_text().split()[0]))
     except (OSError, ValueError, IndexError):
-        return  # it is gone already
+        return  # it has already ended
     try:
         wanted = select.poll()
         wanted.register(holder, select.POLLIN)
@@ -224,5 +222,5 @@ def _reap() -> None:
             if os.waitpid(pid, os.WNOHANG)[0] == 0:
                 continue
         except ChildProcessError:
-            pass  # of the parent of a fork
+            pass  # a child of the parent of a fork
         _started.remove(pid)

@@ -1,4 +1,4 @@
-"""How a call failed, before it becomes the error of grpcio or of grpc.aio."""
+"""How a call failed, before that becomes an error of grpcio or grpc.aio."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN_IF_DONE = "; whether the call was done is not known"
 
 
 class Failure(Exception):
-    """A call that failed: the server's status, or what the client came to by itself."""
+    """A failed call: the status of the server, or an error of the client."""
 
     def __init__(
         self,
@@ -29,11 +29,11 @@ class Failure(Exception):
         self.code = code
         self.reason = reason
         self.message = message
-        #: The connection broke under the call …
+        #: The connection broke during the call.
         self.is_broken = is_broken
-        #: … after the request, or a part of it, was sent: the server may have run it.
+        #: At least a part of the request was sent: the server may have executed it.
         self.was_sent = was_sent
-        #: As in ConnectError.
+        #: The same as in ConnectError.
         self.is_absent = is_absent
         self.cannot_start = cannot_start
 

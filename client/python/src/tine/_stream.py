@@ -1,4 +1,4 @@
-"""WatchEvents of the blocking client: a watch driven by the thread that asks for its events."""
+"""WatchEvents of the blocking client. The thread that iterates runs the watch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tine.v1.store_pb2 import WatchEventsRequest, WatchEventsResponse
 
 
 class Bus:
-    """A subscription. PUB sends everything to everyone: nothing is said after the hello."""
+    """A subscription to the bus. PUB sends everything; a subscriber sends only its hello."""
 
     def __init__(self, path: str) -> None:
         """Raises OSError."""
@@ -54,8 +54,8 @@ class Bus:
             raise
 
     def next(self, until: float) -> Optional[bytes]:
-        """The next message; None when there is none by then. Raises OSError and Malformed: there
-        will be no more."""
+        """Returns the next message, or None if there is none until then. Raises OSError or
+        Malformed when the subscription has ended."""
         while True:
             message = self._reader.take()
             if message is not None:
@@ -75,7 +75,7 @@ class Bus:
             self._reader.took(count)
 
     def shut_down(self) -> None:
-        """From any thread: whoever waits for a message gets an error."""
+        """Called from any thread. A thread that waits for a message gets an error."""
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -86,7 +86,7 @@ class Bus:
 
 
 class WatchStream(CallIterator):
-    """The events as an iterator. One thread at a time iterates; any may cancel."""
+    """The events as an iterator. One thread at a time iterates; any thread may cancel."""
 
     def __init__(
         self,
@@ -107,19 +107,19 @@ class WatchStream(CallIterator):
             bus_is_there=self._events_path is not None,
             patient_until=patient_until(settings, wait_for_ready),
         )
-        # A call that waits keeps its place among the 64 of a connection: the watch has its own.
+        # A waiting ListEvents would occupy one of the 64 slots of the shared connection.
         self._link = Link(settings)
         self._bus: Optional[Bus] = None
-        self._turn = threading.Lock()  # of who iterates
-        self._lock = threading.Lock()  # of what ends it
+        self._turn = threading.Lock()  # held while iterating
+        self._lock = threading.Lock()  # protects how it ends
         self._end: Optional[Failure] = None
         self._callbacks: list[Callable[[], None]] = []
         self._given: Optional[Event] = None
         _streams.add(self)
 
     def begin(self) -> None:
-        """Until the position is known: what is written after this returned will be seen. What
-        goes wrong, the first event says."""
+        """Waits until the position is known. The watch will see all that is written afterwards. An
+        error is raised by the first `next`."""
         with self._turn:
             try:
                 while not self._watch.has_begun:
@@ -140,7 +140,7 @@ class WatchStream(CallIterator):
                 self._finish(failure)
                 self._bus_close()
                 raise error_of(self._end or failure) from None
-            except BaseException:  # a signal's handler: nobody knows how far the bus was read
+            except BaseException:  # a signal handler raised: it is unknown how much was read
                 self._bus_close()
                 raise
             event, self._given = self._given, None
@@ -150,7 +150,7 @@ class WatchStream(CallIterator):
         return self._deserializer(response.SerializeToString())
 
     def _step(self) -> Optional[Event]:
-        """One step of the watch. Raises Failure."""
+        """Does one step of the watch. Returns an event if the step gave one. Raises Failure."""
         if self._end:
             raise self._end
         watch, now = self._watch, monotonic()
@@ -219,7 +219,7 @@ class WatchStream(CallIterator):
                 self._bus.shut_down()
             callbacks, self._callbacks = self._callbacks, []
         self._link.close()
-        if self._turn.acquire(blocking=False):  # else who iterates closes it
+        if self._turn.acquire(blocking=False):  # else the iterating thread closes it
             try:
                 self._bus_close()
             finally:
@@ -237,7 +237,7 @@ class WatchStream(CallIterator):
                 self._watch.bus_lost(monotonic())
 
     def after_fork(self) -> None:
-        """In the child: makes connections of its own and goes on from the same position."""
+        """In the child process: opens new connections and goes on from the same position."""
         self._turn, self._lock = threading.Lock(), threading.Lock()
         self._bus_close()
 
@@ -245,7 +245,7 @@ class WatchStream(CallIterator):
         return self._finish(_status.cancelled())
 
     def close(self) -> None:
-        """With the client."""
+        """Called when the channel is closed."""
         self._finish(_status.closed())
 
     def is_active(self) -> bool:
@@ -268,7 +268,7 @@ class WatchStream(CallIterator):
         return ((REASON_KEY, self._end.reason),) if self._end and self._end.reason else ()
 
     def code(self) -> Optional[grpc.StatusCode]:  # type: ignore[override]
-        """None while it goes on."""
+        """None while the watch runs."""
         return self._end.status_code if self._end else None
 
     def details(self) -> Optional[str]:  # type: ignore[override]

@@ -1,23 +1,24 @@
-"""Watching: the bus for speed, ListEvents for certainty. No input or output.
+"""The state machine of a watch: the bus for speed, ListEvents for certainty. Does no I/O.
 
-ListEvents misses nothing: sequences of one store have no gaps and never repeat, also over
-restarts, and instance_id tells when it is another store. So where a watch stands is two fields.
-The bus tells at once but may lose: a message, a connection, or what was sent before the server
-knew of the subscriber. Hence the order: subscribe, then list, then take from the bus what follows
-the position; drop what is not past it; and where it does not follow, list again. Until the first
-message of a connection nobody knows whether the server counts the subscriber in, so until then
-the watch lists now and again. Without a bus it lists, and waits at the server for news.
+ListEvents misses nothing. The sequences of a store have no gaps and never repeat, even across
+restarts, and instance_id identifies the store. So the position of a watch consists of two fields.
+The bus delivers at once but may lose messages: single ones, those during a reconnect, and those
+sent before the server registered the subscriber. Therefore a watch subscribes first, then lists,
+then takes from the bus the events that directly follow its position. It drops older events, and
+after a gap it lists again. Until the first message of a subscription it is unknown whether the
+server has registered the subscriber, so until then the watch lists from time to time. Without a
+bus it calls ListEvents with wait_ms.
 
-Whoever drives a watch asks `step` what to do, does it, and tells how it went:
+The driver of a watch calls `step`, does what it returns, and reports the result:
 
-    Give       hand out the event
-    Subscribe  connect to the bus                   → subscribed, or bus_lost
-    Listen     wait for a message of the bus        → heard, silence, or bus_lost
-    Find       call Stats                           → answered, or refused
-    Fetch      call ListEvents                      → answered, or refused
+    Give       return the event to the caller
+    Subscribe  connect to the bus             → subscribed or bus_lost
+    Listen     wait for a message of the bus  → heard, silence or bus_lost
+    Find       call Stats                     → answered or refused
+    Fetch      call ListEvents                → answered or refused
     Pause      wait
 
-and closes its bus when `has_bus` is false.
+It closes its bus when `has_bus` is false.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ from tine.v1.store_pb2 import (
     WatchEventsRequest,
 )
 
-WAIT_S_MAX = 30.0  # at the server, for news
-REPLY_S_MAX = 2.0  # beyond the wait, to connect and to answer
+WAIT_S_MAX = 30.0  # of ListEvents at the server
+REPLY_S_MAX = 2.0  # in addition, to connect and to answer
 PAGE_EVENTS_MAX = 1000
 PAUSE_S_MIN, PAUSE_S_MAX = 0.02, 1.0
 START_ATTEMPTS_MAX = 5
-FIRST_MESSAGE_S_MAX = 0.1  # then a watch begins without it
-UNSURE_S_MIN, UNSURE_S_MAX = 0.005, 0.16  # between the listings until the first message
+FIRST_MESSAGE_S_MAX = 0.1  # then the watch begins without it
+UNSURE_S_MIN, UNSURE_S_MAX = 0.005, 0.16  # between listings until the first message
 BUS_RETRY_S_MIN, BUS_RETRY_S_MAX = 0.05, 30.0
 SILENCE_S_MAX = 15.0  # three heartbeats
 _ALL = 2**64 - 1
@@ -102,7 +103,7 @@ Step = Union[Give, Subscribe, Listen, Find, Fetch, Pause]
 
 
 def message_read(message: bytes) -> Optional[tuple[str, Event]]:
-    """The topic and the event of a message of the bus; None when it is none."""
+    """Splits a message of the bus into topic and event; None if it is malformed."""
     topic, zero, data = message.partition(b"\0")
     if not zero:
         return None
@@ -122,13 +123,13 @@ class Watch:
         self._topic = f"session/{request.session_id}/" if request.session_id else ""
         self._start = request.start
         self._bus_is_there = bus_is_there
-        self._patient_until = patient_until  # a server that is not there is waited for
-        #: Where the watch stands: of the last event given out or left out, and of its store.
+        self._patient_until = patient_until  # until then it waits for a server
+        #: The position: the sequence of the last event that was returned or skipped, and its store.
         self.after_sequence = request.after_sequence if self._start == WATCH_START_AFTER else 0
         self.instance_id = request.instance_id
-        #: The position is known: what happens from now on will be given out.
+        #: The position is known: all later events will be returned.
         self.has_begun = False
-        #: It is subscribed.
+        #: There is a subscription.
         self.has_bus = False
         self._is_found = self._start == WATCH_START_AFTER
         self._start_attempts = 0
@@ -137,13 +138,13 @@ class Watch:
         self._page_has_more = False
         self._is_behind = True
         self._bus_is_live = False
-        self._told_newest = 0  # by the bus, when it told of a gap
+        self._told_newest = 0  # the newest sequence that the bus showed behind a gap
         self._heard_at = 0.0
         self._unsure_s = UNSURE_S_MIN
         self._bus_failures = 0
         self._subscribe_after = 0.0
         self._subscribed_at = 0.0
-        self._backoff = Backoff()  # of listings
+        self._backoff = Backoff()  # between failed listings
         self._pause_s = 0.0
         self._pause_until = 0.0
         self._fetch_wait_s = 0.0
@@ -184,11 +185,11 @@ class Watch:
             limit=PAGE_EVENTS_MAX,
             wait_ms=int(wait_s * 1000),
         )
-        # Until it has begun it is the caller who says how long to wait.
+        # Before the watch has begun, only the caller's timeout applies.
         return Fetch(request, wait_s + REPLY_S_MAX if self.has_begun else inf)
 
     def answered(self, step: Union[Find, Fetch], body: bytes, now: float) -> None:
-        """Stats or ListEvents succeeded. Raises Failure when its reply is none."""
+        """Stats or ListEvents succeeded. Raises Failure if the reply is malformed."""
         try:
             if isinstance(step, Find):
                 self.found(StatsResponse.FromString(body))
@@ -217,7 +218,7 @@ class Watch:
         if page.more:
             return
         self._is_behind = False
-        # The bus told of events that the store does not have: it is another's.
+        # The bus announced events that the store does not have: it is the bus of another one.
         if self.has_bus and page.newest_sequence < self._told_newest:
             self.bus_lost(now)
         self._told_newest = 0
@@ -225,25 +226,25 @@ class Watch:
             self._pause_if_hurried(now)
 
     def _pause_if_hurried(self, now: float) -> None:
-        """A server with too many calls that wait answers at once, with nothing: it is not to be
-        asked in a loop. So does one that is about to stop."""
+        """A server that stops, or has too many waiting calls, answers at once with an empty page.
+        It must not be called in a loop."""
         if now - self._fetch_begun > self._fetch_wait_s / 2:
             return
         self._pause_s = min(max(self._pause_s * 2, PAUSE_S_MIN), PAUSE_S_MAX)
         self._pause_until = now + self._pause_s
 
     def refused(self, failure: Failure, now: float) -> None:
-        """Stats or ListEvents failed. Raises the failure when that ends the watch.
+        """Stats or ListEvents failed. Raises the failure if that ends the watch.
 
-        A watch that has begun outlives its server, and waits where that has too much to do; one
-        that has not says what is wrong, unless it was told to wait.
+        A watch that has begun waits for a server that is not running or overloaded. Before that it
+        fails, unless it was told to wait.
         """
-        self._bus_failures = 0  # whoever comes next may have a bus
+        self._bus_failures = 0  # the next server may have a bus
         passes = failure.code in (UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED)
         if passes and (self.has_begun or now < self._patient_until):
             self._pause_until = now + self._backoff.next(is_absent=failure.is_absent)
             return
-        # While the oldest event is being pruned it may be gone by the time it is asked for.
+        # The oldest event may be pruned between Stats and ListEvents.
         is_pruned = failure.code == OUT_OF_RANGE and self._start != WATCH_START_AFTER
         self._start_attempts += 1
         if is_pruned and not self.has_begun and self._start_attempts < START_ATTEMPTS_MAX:
@@ -253,13 +254,13 @@ class Watch:
 
     def subscribed(self, now: float) -> None:
         self.has_bus = True
-        self._is_behind = True  # everything must be listed once
+        self._is_behind = True  # events before the subscription must be listed
         self._bus_is_live = False
         self._subscribed_at = self._heard_at = now
         self._unsure_s = UNSURE_S_MIN
 
     def bus_lost(self, now: float) -> None:
-        """There is none, or it is of no use: goes on without, and tries again later."""
+        """The bus is missing or unusable: goes on without it and tries again later."""
         self.has_bus = False
         self._told_newest = 0
         wait = min(BUS_RETRY_S_MIN * 2 ** min(self._bus_failures, 16), BUS_RETRY_S_MAX)
@@ -267,7 +268,7 @@ class Watch:
         self._subscribe_after = now + wait
 
     def silence(self, now: float) -> None:
-        """Nothing came until the time that Listen said."""
+        """No message came until the time of Listen."""
         if now >= self._heard_at + SILENCE_S_MAX:
             self.bus_lost(now)
         elif not self._bus_is_live and self.has_begun:
@@ -275,10 +276,12 @@ class Watch:
             self._unsure_s = min(self._unsure_s * 2, UNSURE_S_MAX)
 
     def heard(self, message: bytes, now: float) -> Optional[Event]:
-        """A message of the bus: returns the event if it is one that the watch wants now."""
+        """A message of the bus came. Returns its event if it is the next one of the watch."""
         self._heard_at = now
         if self._bus_is_live:
-            self._bus_failures = 0  # one message may be all that it ever sends
+            self._bus_failures = (
+                0  # not after one message: it may be the only one that it ever sends
+            )
         is_first, self._bus_is_live = not self._bus_is_live, True
         if is_first and not self.has_begun:
             return None  # it was sent before the watch began
@@ -289,7 +292,7 @@ class Watch:
         return self._take(*read)
 
     def _take(self, topic: str, event: Event) -> Optional[Event]:
-        """All messages are looked at: those of other sessions move the position too."""
+        """Handles events of other sessions too, because they move the position."""
         if event.instance_id != self.instance_id:
             self._fall_behind(_ALL)
             return None
@@ -300,7 +303,7 @@ class Watch:
         is_mine = topic.startswith(self._topic)
         is_kept = event.sequence > 0
         if is_kept and event.sequence <= self.after_sequence:
-            return None  # listed already
+            return None  # already listed
         if is_kept and not self._is_next(event, is_mine=is_mine):
             if is_mine:
                 self._fall_behind(event.sequence)
@@ -310,8 +313,9 @@ class Watch:
         return event if is_mine and event.type.startswith(self._type_prefix) else None
 
     def _is_next(self, event: Event, *, is_mine: bool) -> bool:
-        """One of a session says which one was the session's last: between that and the position
-        there is none of it. What a purged session's watch gets, ListEvents says."""
+        """Whether no event of the watch is missing before this one. An event of a session has the
+        sequence of the session's previous one. How a watch of a purged session ends, ListEvents
+        decides."""
         is_of_session = bool(self._topic) and is_mine
         if is_of_session and event.type == "session.purged":
             return False
@@ -341,7 +345,7 @@ def patient_until(settings: Settings, wait_for_ready: Optional[bool]) -> float:
 def ask(
     step: Union[Find, Fetch], settings: Settings, metadata: Metadata, time_left: float
 ) -> Exchange:
-    """The call that Find or Fetch wants, within what is left of the watch's own time."""
+    """Returns the call for Find or Fetch, with a timeout within the time that is left."""
     method = _STATS if isinstance(step, Find) else _LIST_EVENTS
     within = max(min(step.timeout, time_left), 0.001)
     timeout = None if within == inf else within

@@ -1,4 +1,4 @@
-"""The asyncio client: `tine.aio.connect` gives a channel for grpc's generated stubs.
+"""The asyncio client: `tine.aio.connect` returns a channel for grpc's generated stubs.
 
 async with tine.aio.connect() as channel:
     store = StoreServiceStub(channel)
@@ -44,22 +44,22 @@ def connect(
     retry: float = 0.0,
     start: bool = False,
 ) -> Channel:
-    """A client of the daemon at `url`; all is as `tine.connect` has it.
+    """Returns a channel to the daemon at `url`. The parameters are those of `tine.connect`.
 
-    Connects with the first call, on the event loop that is running then. Raises ValueError.
+    The channel connects at the first call, on the event loop that is running then.
     """
     return Channel(settings_of(url, token, retry, start=start))
 
 
 class Channel(grpc.aio.Channel):
-    """Made by `tine.aio.connect`. It belongs to one event loop at a time."""
+    """Created by `tine.aio.connect`. It is used by one event loop at a time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._is_closed = False
         self._link: Optional[AioLink] = None
         self._streams: weakref.WeakSet[WatchCall] = weakref.WeakSet()
-        self._tasks: set[asyncio.Task[Failure]] = set()  # of watches, also of those that were left
+        self._tasks: set[asyncio.Task[Failure]] = set()  # of the watches, including abandoned ones
         _channels.add(self)
 
     def unary_unary(
@@ -81,14 +81,14 @@ class Channel(grpc.aio.Channel):
         return UnaryStream(self, method_of(method), request_serializer, response_deserializer)
 
     def stream_unary(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """The contract has no such calls; a stub of another one gets UNIMPLEMENTED."""
+        """The contract has no such calls. A stub of another service gets UNIMPLEMENTED."""
         return _NoSuchStream(method)
 
     def stream_stream(self, method: str, *arguments: Any, **options: Any) -> Any:
         return _NoSuchStream(method)
 
     async def close(self, grace: Optional[float] = None) -> None:
-        """Ends the client: calls in flight and later ones are CANCELLED; no grace is given."""
+        """Closes the channel. Pending and later calls end as CANCELLED; `grace` is ignored."""
         self._is_closed = True
         streams, link = list(self._streams), self._link
         for stream in streams:
@@ -107,7 +107,7 @@ class Channel(grpc.aio.Channel):
         await self.close()
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
-        """A connection is made by the calls that need one."""
+        """IDLE until a call connects: this does not connect by itself."""
         if self._is_closed:
             return grpc.ChannelConnectivity.SHUTDOWN
         if self._link and self._link.is_connected:
@@ -115,10 +115,10 @@ class Channel(grpc.aio.Channel):
         return grpc.ChannelConnectivity.IDLE
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
-        raise NotImplementedError("a tine channel tells its state by its calls")
+        raise NotImplementedError("a tine channel does not report changes of its state")
 
     async def ready(self, timeout: Optional[float] = None) -> None:
-        """Waits until the daemon answers; all is as `tine.Channel.ready` has it."""
+        """Waits until the daemon answers, as `tine.Channel.ready` does."""
         attempts = Attempts(self._settings, timeout)
         try:
             while True:
@@ -132,10 +132,10 @@ class Channel(grpc.aio.Channel):
             raise aio_error_of(failure) from None
 
     async def channel_ready(self) -> None:
-        """As `ready()`."""
+        """The same as `ready()`; grpc.aio has this name."""
         await self.ready()
 
-    # What the calls below are made of.
+    # Used by the calls below.
 
     @property
     def settings(self) -> Settings:
@@ -159,7 +159,7 @@ class Channel(grpc.aio.Channel):
         stream.task.add_done_callback(self._tasks.discard)
 
     def after_fork(self) -> None:
-        """In the child: the next call makes a connection of this process."""
+        """In the child process: the next call opens a connection of its own."""
         if self._link:
             self._link.after_fork()
             self._link = None
@@ -214,7 +214,7 @@ class UnaryUnary(_grpc.AioUnaryUnaryMultiCallable):
 
 
 class UnaryUnaryCall(_grpc.AioUnaryUnaryCall):
-    """A call that goes on by itself; await it for the reply."""
+    """A call, which runs whether it is awaited or not. Await it for the reply."""
 
     def __init__(self, link: AioLink, exchange: Exchange, deserializer: Deserializer) -> None:
         self._link = link
@@ -269,7 +269,7 @@ class UnaryUnaryCall(_grpc.AioUnaryUnaryCall):
         self._ended.add_done_callback(lambda _: callback(self))
 
     async def wait_for_connection(self) -> None:
-        """Returns at once: a call that cannot be sent says so itself."""
+        """Returns at once. A call that cannot be sent fails when it is awaited."""
 
     async def initial_metadata(self) -> grpc.aio.Metadata:
         await self._end()
@@ -319,7 +319,7 @@ class UnaryStream(_grpc.AioUnaryStreamMultiCallable):
         wait_for_ready: Optional[bool] = None,
         compression: Optional[grpc.Compression] = None,
     ) -> WatchCall:
-        """Begins to watch, on its own; `await call.wait_for_connection()` says that it has."""
+        """Starts a watch in the background; `await call.wait_for_connection()` waits for that."""
         if not self._method.is_watch:
             raise aio_error_of(_status.no_such_stream(self._method.path))
         stream = WatchCall(

@@ -1,4 +1,4 @@
-"""A tined for tests: it has a store and a socket of its own, which are removed afterwards.
+"""Runs a tined for tests, on a temporary store and socket.
 
     with tine.testing.Tined() as tined, tine.connect(tined.url) as channel:
         store = StoreServiceStub(channel)
@@ -7,7 +7,7 @@ For pytest, in conftest.py:
 
     tined = pytest.fixture(tine.testing.fixture)
 
-Linux only, as tined is.
+Linux only, like tined.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tine._start import StartError, find, last_words, spawn
 
 __all__ = ["StartError", "Tined", "fixture"]
 
-_IDLE_EXIT = "1h"  # ends a tined whose test was killed
+_IDLE_EXIT = "1h"  # ends a tined whose test process was killed
 
 
 class Tined:
     """A tined that runs between `start` and `stop`, or as a context manager.
 
-    options       more of its command line, as "--ephemeral" or "--durability", "relaxed"
-    tined         the program; without it $TINED, else the one in $PATH
-    directory     holds its store, socket and log, and is kept afterwards; without it a temporary
-                  one, which `close` removes
-    stop_timeout  the seconds that `stop` gives it before it kills it
+    options       additional arguments of tined, such as "--ephemeral"
+    tined         the path of the program; default: $TINED, then the one in $PATH
+    directory     for the store, the socket and the log; it is kept. Default: a temporary
+                  directory, which `close` removes
+    stop_timeout  how many seconds `stop` waits before it kills tined
 
-    It gets none of this process's TINE_ variables. Not for several threads at once.
+    It does not inherit TINE_ variables of this process. It is not thread-safe.
     """
 
     def __init__(
@@ -48,31 +48,31 @@ class Tined:
         directory: Union[str, Path, None] = None,
         stop_timeout: float = 10.0,
     ) -> None:
-        """Raises ValueError when the directory's path is too long for a socket in it."""
+        """Raises ValueError if the path of the directory is too long for a socket."""
         self._options = options
         self._tined = tined
         self._stop_timeout = stop_timeout
         self._process: Optional[subprocess.Popen[bytes]] = None
-        # They clean up after a Tined that was never closed.
+        # These clean up if it is never closed.
         self._kill: Optional[weakref.finalize[..., Tined]] = None
         self._remove: Optional[weakref.finalize[..., Tined]] = None
         if directory is None:
             directory = tempfile.mkdtemp(prefix="tine-", dir=_temporary())
             self._remove = weakref.finalize(self, _remove, directory, os.getpid())
         self.directory = Path(directory)
-        #: Where it listens: for `tine.connect`.
+        #: For `tine.connect`.
         self.url = f"ipc://{self.directory.absolute() / 'tine.sock'}"
         self.path = address_of(self.url).path
         self.log = self.directory / "tined.log"
 
     @property
     def pid(self) -> int:
-        """Of the process; 0 when it does not run."""
+        """The process id; 0 if it is not running."""
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        """Starts it, on the store that it left if it ran before, and waits until it answers.
-        Raises StartError."""
+        """Starts it and waits until it answers. It keeps the store of an earlier run. Raises
+        StartError."""
         if self._process:
             return
         arguments = [find(self._tined), "--socket", self.path]
@@ -92,8 +92,7 @@ class Tined:
         self._kill = weakref.finalize(self, _kill, process, os.getpid())
 
     def stop(self) -> None:
-        """Ends it in order, and by force when it does not end within `stop_timeout`. Its store
-        stays, for another `start`."""
+        """Stops it, and kills it after `stop_timeout`. The store is kept for another `start`."""
         if not self._process:
             return
         self._process.terminate()
@@ -104,13 +103,13 @@ class Tined:
         self._ended()
 
     def kill(self) -> None:
-        """Ends it at once, as a crash does. Its store stays, for another `start`."""
+        """Kills it, like a crash. The store is kept for another `start`."""
         if self._process:
             self._process.kill()
             self._ended()
 
     def close(self) -> None:
-        """Stops it, and removes its directory if that is a temporary one."""
+        """Stops it and removes its directory, if that is a temporary one."""
         self.stop()
         if self._remove:
             self._remove()
@@ -135,13 +134,13 @@ class Tined:
 
 
 def fixture() -> Iterator[Tined]:
-    """For `pytest.fixture`, with any scope: a running Tined, which is closed afterwards."""
+    """For `pytest.fixture`, with any scope: yields a running Tined and closes it."""
     with Tined() as tined:
         yield tined
 
 
 def _temporary() -> Optional[str]:
-    """Where temporary directories go; /tmp where $TMPDIR is too long for the path of a socket."""
+    """The parent of temporary directories: /tmp if $TMPDIR is too long for a socket."""
     return None if len(os.fsencode(tempfile.gettempdir())) <= 60 else "/tmp"
 
 
