@@ -12,7 +12,8 @@
 #include "aged.h"
 #include "calls.h"
 #include "os/clock.h"
-#include "sp_wire.h"
+#include "sp_dial.h"
+#include "sp_frame.h"
 #include "wire/envelope.h"
 
 enum { DRIVERS = 4, DRIVER_CLIENTS = WRITERS / DRIVERS };

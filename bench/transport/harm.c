@@ -8,7 +8,8 @@
 
 #include "calls.h"
 #include "os/clock.h"
-#include "sp_wire.h"
+#include "sp_dial.h"
+#include "sp_frame.h"
 
 enum { HARM_SECONDS_MAX = 120, PIPELINE_DEPTH = 64, NON_READERS = 50 };
 

@@ -38,7 +38,7 @@ typedef struct Channel {
     Feed *(*feed_open)(struct Channel *channel);
     // A number that is another when the connection is another; odd while there is one. `looks`:
     // asks the kernel first whether it is still there. NULL: it cannot be told.
-    unsigned (*connection)(struct Channel *channel, bool looks);
+    unsigned (*connection_serial)(struct Channel *channel, bool looks);
     // The user behind the connection: who listens there; -1: there is none, or it is not known. The
     // member is there where the one above is.
     int64_t (*peer_user)(struct Channel *channel);

@@ -27,7 +27,7 @@
 #include "tine_calls.h"
 #include "wire/envelope.h"
 
-enum { CALLS_MAX = 8 };
+enum { RPCS_KEPT_MAX = 8 };
 
 static const int64_t LOOK_NS = 1000000000;  // so often is looked whether the server is there …
 static const int64_t RETRY_NS = 1000000000; // … and asked anew where its store is
@@ -39,14 +39,14 @@ typedef struct DirectChannel {
     Clock clock;
     size_t map_bytes;
 
-    pthread_mutex_t mutex; // guards all up to the counters
-    DirectStore *store;    // held; NULL: none is open
-    unsigned connection;   // over which the server named it, or the doubt came up
-    bool is_asking;        // one read asks where the store is
+    pthread_mutex_t mutex;      // guards all up to the counters
+    DirectStore *store;         // held; NULL: none is open
+    unsigned connection_serial; // over which the server named it, or the doubt came up
+    bool is_asking;             // one read asks where the store is
     int64_t ask_after_ns;
     int64_t look_after_ns;
     Doubt doubt; // why there is no store
-    Rpc *kept[CALLS_MAX];
+    Rpc *kept[RPCS_KEPT_MAX];
     size_t kept_count;
     char last_why[sizeof(((TineClientStats *)0)->last_why)];
 
@@ -54,16 +54,16 @@ typedef struct DirectChannel {
     atomic_uint_fast64_t fallbacks[TINE_FALLBACK_COUNT];
 } DirectChannel;
 
-static int direct_call(Channel *channel, ChannelCall *rpc, TineStatus *status);
-static bool read_here(DirectChannel *direct, ChannelCall *rpc);
-static bool store_take(DirectChannel *direct, const ChannelCall *rpc, DirectStore **out_store,
+static int direct_call(Channel *channel, ChannelCall *call, TineStatus *status);
+static bool read_here(DirectChannel *direct, ChannelCall *call);
+static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
                        Doubt *out_doubt);
-static bool store_ask(DirectChannel *direct, const ChannelCall *rpc, DirectStore **out_store,
+static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
                       Doubt *out_doubt);
 static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *doubt);
-static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *rpc, Doubt *out_doubt);
+static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Doubt *out_doubt);
 static Feed *direct_feed_open(Channel *channel);
-static unsigned direct_connection(Channel *channel, bool looks);
+static unsigned direct_connection_serial(Channel *channel, bool looks);
 static void direct_close(Channel *channel);
 
 int channel_direct_open(Channel *calls, TineStatus *status, Channel **out_channel)
@@ -77,7 +77,7 @@ int channel_direct_open(Channel *calls, TineStatus *status, Channel **out_channe
         .call = direct_call,
         .close = direct_close,
         .feed_open = direct_feed_open,
-        .connection = direct_connection,
+        .connection_serial = direct_connection_serial,
         .is_remote = true,
     };
     direct->calls = calls;
@@ -87,16 +87,16 @@ int channel_direct_open(Channel *calls, TineStatus *status, Channel **out_channe
     return STATUS_OK;
 }
 
-static int direct_call(Channel *channel, ChannelCall *rpc, TineStatus *status)
+static int direct_call(Channel *channel, ChannelCall *call, TineStatus *status)
 {
     DirectChannel *direct = (DirectChannel *)channel;
     unsigned generation = process_generation();
-    if (rpc->is_read && read_here(direct, rpc)) return STATUS_OK;
+    if (call->is_read && read_here(direct, call)) return STATUS_OK;
     if (generation != process_generation()) { // a call would lend it all once more
         return status_set(status, STATUS_ABORTED, "ABORTED",
                           "this process was forked in the middle of the read");
     }
-    return direct->calls->call(direct->calls, rpc, status);
+    return direct->calls->call(direct->calls, call, status);
 }
 
 static void count_doubt(DirectChannel *direct, const Doubt *doubt)
@@ -111,12 +111,12 @@ static void count_doubt(DirectChannel *direct, const Doubt *doubt)
 }
 
 // False: it must be a call.
-static bool read_here(DirectChannel *direct, ChannelCall *rpc)
+static bool read_here(DirectChannel *direct, ChannelCall *call)
 {
     Doubt doubt = {.fallback = TINE_FALLBACK_FORKED};
     DirectStore *store = NULL;
     bool is_done = direct->generation == process_generation() &&
-                   store_take(direct, rpc, &store, &doubt) && run(direct, store, rpc, &doubt);
+                   store_take(direct, call, &store, &doubt) && run(direct, store, call, &doubt);
     if (store) direct_store_leave(store);
     if (is_done) {
         atomic_fetch_add_explicit(&direct->reads, 1, memory_order_relaxed);
@@ -127,16 +127,16 @@ static bool read_here(DirectChannel *direct, ChannelCall *rpc)
 }
 
 // The store that is the server's now, entered.
-static bool store_take(DirectChannel *direct, const ChannelCall *rpc, DirectStore **out_store,
+static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
                        Doubt *out_doubt)
 {
     int64_t now_ns = clock_monotonic_ns();
     pthread_mutex_lock(&direct->mutex);
     bool looks = now_ns >= direct->look_after_ns;
     if (looks) direct->look_after_ns = now_ns + LOOK_NS;
-    unsigned connection = direct->calls->connection(direct->calls, looks);
+    unsigned serial = direct->calls->connection_serial(direct->calls, looks);
     DirectStore *store = direct->store;
-    bool is_same = connection == direct->connection;
+    bool is_same = serial == direct->connection_serial;
     if (store && is_same && !direct_store_enter(store)) { // another client retired it
         direct_store_close(store);
         direct->store = store = NULL;
@@ -148,7 +148,7 @@ static bool store_take(DirectChannel *direct, const ChannelCall *rpc, DirectStor
     if (!store || !is_same) *out_doubt = direct->doubt;
     pthread_mutex_unlock(&direct->mutex);
 
-    if (asks) return store_ask(direct, rpc, out_store, out_doubt);
+    if (asks) return store_ask(direct, call, out_store, out_doubt);
     if (!store || !is_same) {
         if (!out_doubt->why[0]) {
             *out_doubt = (Doubt){TINE_FALLBACK_NO_SERVER, "the server is being asked"};
@@ -163,7 +163,7 @@ static bool store_take(DirectChannel *direct, const ChannelCall *rpc, DirectStor
 }
 
 // The server's own word on where its store is, unpacked; NULL: there is none.
-static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const ChannelCall *rpc)
+static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const ChannelCall *call)
 {
     Buffer request = {.bytes = NULL}, response = {.bytes = NULL};
     Tine__V1__DescribeResponse *described = NULL;
@@ -172,9 +172,9 @@ static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const Channel
     ChannelCall asked = {
         .request = buffer_slice(&request),
         .is_read = true,
-        .deadline_ns = rpc->deadline_ns,
-        .connect_until_ns = rpc->connect_until_ns,
-        .waits_at_first = rpc->waits_at_first,
+        .deadline_ns = call->deadline_ns,
+        .connect_until_ns = call->connect_until_ns,
+        .waits_at_first = call->waits_at_first,
         .response = &response,
     };
     Slice body;
@@ -187,13 +187,13 @@ static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const Channel
     return described;
 }
 
-static bool store_ask(DirectChannel *direct, const ChannelCall *rpc, DirectStore **out_store,
+static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
                       Doubt *out_doubt)
 {
-    unsigned before = direct->calls->connection(direct->calls, /* looks= */ false);
-    Tine__V1__DescribeResponse *described = describe(direct, rpc);
+    unsigned before = direct->calls->connection_serial(direct->calls, /* looks= */ false);
+    Tine__V1__DescribeResponse *described = describe(direct, call);
     int64_t peer_user = direct->calls->peer_user(direct->calls);
-    unsigned after = direct->calls->connection(direct->calls, /* looks= */ false);
+    unsigned after = direct->calls->connection_serial(direct->calls, /* looks= */ false);
     bool is_one = after % 2 == 1 && after - before <= 1; // it was asked over the current one
     DirectStore *store = NULL;
     *out_doubt = (Doubt){TINE_FALLBACK_NO_SERVER, "the server did not say where its store is"};
@@ -217,7 +217,7 @@ static bool store_ask(DirectChannel *direct, const ChannelCall *rpc, DirectStore
     pthread_mutex_lock(&direct->mutex);
     DirectStore *old = direct->store;
     direct->store = store;
-    direct->connection = after;
+    direct->connection_serial = after;
     direct->is_asking = false;
     direct->ask_after_ns = clock_monotonic_ns() + RETRY_NS;
     if (!store) direct->doubt = *out_doubt;
@@ -243,7 +243,7 @@ static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *d
 }
 
 // The calls' memory is used again: an arena and what else a handler fills.
-static Rpc *call_take(DirectChannel *direct)
+static Rpc *rpc_take(DirectChannel *direct)
 {
     pthread_mutex_lock(&direct->mutex);
     Rpc *rpc = direct->kept_count > 0 ? direct->kept[--direct->kept_count] : NULL;
@@ -254,10 +254,10 @@ static Rpc *call_take(DirectChannel *direct)
     return rpc;
 }
 
-static void call_give(DirectChannel *direct, Rpc *rpc)
+static void rpc_give(DirectChannel *direct, Rpc *rpc)
 {
     pthread_mutex_lock(&direct->mutex);
-    bool is_kept = direct->kept_count < CALLS_MAX;
+    bool is_kept = direct->kept_count < RPCS_KEPT_MAX;
     if (is_kept) direct->kept[direct->kept_count++] = rpc;
     pthread_mutex_unlock(&direct->mutex);
     if (is_kept) return;
@@ -300,21 +300,21 @@ static TineFallback fallback_of(DirectStore *store, const Rpc *read)
     return is_outgrown ? TINE_FALLBACK_MAP_GROWN : TINE_FALLBACK_READERS_FULL;
 }
 
-static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *rpc, Doubt *out_doubt)
+static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Doubt *out_doubt)
 {
-    Rpc *read = call_take(direct);
+    Rpc *read = rpc_take(direct);
     if (!read) {
         *out_doubt = (Doubt){TINE_FALLBACK_STORE_ERROR, "there is no memory"};
         return false;
     }
     rpc_reset(read);
-    read->request = rpc->request;
+    read->request = call->request;
     read->submitted_ns = clock_monotonic_ns();
-    read->reply = *rpc->response; // filled in place: the page is copied once
+    read->reply = *call->response; // filled in place: the page is copied once
     read->keeps_reply = true;
-    Lending lending = {.lender = rpc->lender, .generation = direct->generation};
+    Lending lending = {.lender = call->lender, .generation = direct->generation};
     MessageSink sink = {lend, &lending};
-    if (rpc->lender) read->sink = &sink;
+    if (call->lender) read->sink = &sink;
     ReadOutcome outcome = reader_run(direct_store_of(store), read);
     if (lending.is_out_of_memory) {
         read->error = ERROR_OUT_OF_MEMORY;
@@ -324,7 +324,7 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *rpc, Dou
         dispatch_finish(read, read->error);
         outcome = READ_DONE;
     }
-    *rpc->response = read->reply;
+    *call->response = read->reply;
     read->reply = (Buffer){.bytes = NULL};
     if (direct->generation != process_generation()) { // whoever held the mutex is not here
         rpc_free(read);
@@ -343,7 +343,7 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *rpc, Dou
             store_drop(direct, store, out_doubt);
         }
     }
-    call_give(direct, read);
+    rpc_give(direct, read);
     return outcome == READ_DONE;
 }
 
@@ -353,10 +353,10 @@ static Feed *direct_feed_open(Channel *channel)
     return calls->feed_open(calls);
 }
 
-static unsigned direct_connection(Channel *channel, bool looks)
+static unsigned direct_connection_serial(Channel *channel, bool looks)
 {
     Channel *calls = ((DirectChannel *)channel)->calls;
-    return calls->connection(calls, looks);
+    return calls->connection_serial(calls, looks);
 }
 
 // In a child of fork what is the store's stays as fork left it.

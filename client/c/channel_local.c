@@ -26,23 +26,23 @@ typedef struct LocalChannel {
     unsigned generation; // of the process that made it
 } LocalChannel;
 
-static int local_call(Channel *channel, ChannelCall *rpc, TineStatus *status)
+static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
 {
     LocalChannel *local = (LocalChannel *)channel;
     if (local->generation != process_generation()) { // its writer's thread stayed behind
         return status_unavailable(status, "the store was opened before a fork; the child must open "
                                           "its own");
     }
-    Rpc engine_call;
-    rpc_init(&engine_call);
-    rpc_reset(&engine_call);
-    engine_call.request = rpc->request;
-    engine_call.reply = *rpc->response; // its memory is used again
-    engine_call.keeps_reply = true;
-    engine_run(local->engine, &engine_call);
-    *rpc->response = engine_call.reply; // handed over
-    engine_call.reply = (Buffer){.bytes = NULL};
-    rpc_free(&engine_call);
+    Rpc rpc;
+    rpc_init(&rpc);
+    rpc_reset(&rpc);
+    rpc.request = call->request;
+    rpc.reply = *call->response; // its memory is used again
+    rpc.keeps_reply = true;
+    engine_run(local->engine, &rpc);
+    *call->response = rpc.reply; // handed over
+    rpc.reply = (Buffer){.bytes = NULL};
+    rpc_free(&rpc);
     return STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
-// The SP channel. All callers share one connection; its slots hold the calls in flight, and a
-// request's id names its slot.
+// The SP channel. All callers share one connection; its tickets hold the calls in flight, and a
+// request's id names its ticket.
 //
 // No thread of its own reads. Of the callers that wait for a reply one receives for all, and
 // hands what comes to its owners; when its own reply is there it leaves, and wakes another to go
@@ -31,23 +31,25 @@ enum {
 
 typedef struct SpChannel {
     Channel channel;
-    _Atomic(Link *) link;
+    _Atomic(SpLink *) link;
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 } SpChannel;
 
 static int sp_call(Channel *channel, ChannelCall *call, TineStatus *status);
-static int round_trip(Link *link, ChannelCall *call, TineStatus *status);
-static int place_take(Link *link, const ChannelCall *call, TineStatus *status,
-                      Connection **out_connection, Slot **out_slot);
-static bool request_send(Link *link, Connection *connection, SpFrame *frame, int64_t deadline_ns);
-static void writable_wait(Link *link, Connection *connection, int64_t deadline_ns);
-static void reply_wait(Link *link, Connection *connection, Slot *slot, int64_t deadline_ns);
-static void receive(Link *link, Connection *connection, int64_t deadline_ns);
-static void deliver(Link *link, Connection *connection);
-static void receiver_leave(Connection *connection);
-static Link *link_of_process(SpChannel *sp);
+static int round_trip(SpLink *link, ChannelCall *call, TineStatus *status);
+static int take_ticket(SpLink *link, const ChannelCall *call, TineStatus *status,
+                       SpConnection **out_connection, SpTicket **out_ticket);
+static bool request_send(SpLink *link, SpConnection *connection, SpFrame *frame,
+                         int64_t deadline_ns);
+static void writable_wait(SpLink *link, SpConnection *connection, int64_t deadline_ns);
+static void reply_wait(SpLink *link, SpConnection *connection, SpTicket *ticket,
+                       int64_t deadline_ns);
+static void receive(SpLink *link, SpConnection *connection, int64_t deadline_ns);
+static void deliver(SpLink *link, SpConnection *connection);
+static void receiver_leave(SpConnection *connection);
+static SpLink *link_of_process(SpChannel *sp);
 static Feed *sp_feed_open(Channel *channel);
-static unsigned sp_connection(Channel *channel, bool looks);
+static unsigned sp_connection_serial(Channel *channel, bool looks);
 static int64_t sp_peer_user(Channel *channel);
 static void sp_close(Channel *channel);
 
@@ -61,7 +63,7 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
                           "the path of a socket has 1 to 107 bytes: ipc://PATH");
     }
     memcpy(sp->path, path, strlen(path));
-    Link *link = link_make(sp->path, NULL);
+    SpLink *link = sp_link_make(sp->path, NULL);
     if (!link) {
         free(sp);
         return status_out_of_memory(status);
@@ -69,7 +71,7 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
     atomic_init(&sp->link, link);
     sp->channel = (Channel){.call = sp_call,
                             .close = sp_close,
-                            .connection = sp_connection,
+                            .connection_serial = sp_connection_serial,
                             .peer_user = sp_peer_user,
                             .is_remote = true,
                             .feed_open = sp_feed_open};
@@ -80,7 +82,7 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
 static int sp_call(Channel *channel, ChannelCall *call, TineStatus *status)
 {
     SpChannel *sp = (SpChannel *)channel;
-    Link *link = link_of_process(sp);
+    SpLink *link = link_of_process(sp);
     if (!link) return status_out_of_memory(status);
     pthread_mutex_lock(&link->mutex);
     int code = round_trip(link, call, status);
@@ -90,74 +92,75 @@ static int sp_call(Channel *channel, ChannelCall *call, TineStatus *status)
     return code;
 }
 
-static int round_trip(Link *link, ChannelCall *call, TineStatus *status)
+static int round_trip(SpLink *link, ChannelCall *call, TineStatus *status)
 {
     call->is_broken = false;
     call->was_sent = false;
-    Connection *connection = NULL;
-    Slot *slot = NULL;
-    int code = place_take(link, call, status, &connection, &slot);
+    SpConnection *connection = NULL;
+    SpTicket *ticket = NULL;
+    int code = take_ticket(link, call, status, &connection, &ticket);
     if (code) return code;
 
-    slot->reply = *call->response; // its memory is used again
+    ticket->reply = *call->response; // its memory is used again
     *call->response = (Buffer){.bytes = NULL};
     SpFrame frame;
-    sp_frame_begin(&frame, slot->id, call->request);
+    sp_frame_begin(&frame, ticket->id, call->request);
     call->was_sent = request_send(link, connection, &frame, call->deadline_ns);
-    if (call->was_sent) reply_wait(link, connection, slot, call->deadline_ns);
+    if (call->was_sent) reply_wait(link, connection, ticket, call->deadline_ns);
 
-    if (slot->state == SLOT_ANSWERED) {
-        *call->response = slot->reply;
-        slot->reply = (Buffer){.bytes = NULL};
-        slot_release(link, connection, slot);
+    if (ticket->state == TICKET_ANSWERED) {
+        *call->response = ticket->reply;
+        ticket->reply = (Buffer){.bytes = NULL};
+        sp_ticket_release(link, connection, ticket);
     } else if (connection->is_broken) {
         call->is_broken = true;
-        slot_release(link, connection, slot);
+        sp_ticket_release(link, connection, ticket);
         code = status_unavailable(status, "the connection to %s broke before the reply came: %s%s",
                                   link->path, connection->why,
                                   call->was_sent ? "; whether the call was done is not known" : "");
     } else {
         code = status_deadline_exceeded(status, call->was_sent);
         if (call->was_sent) { // its reply may still come, and counts as in flight until then
-            slot->state = SLOT_ABANDONED;
+            ticket->state = TICKET_ABANDONED;
             connection->abandoned_count++;
-            pthread_cond_signal(&link->slot_freed);
+            pthread_cond_signal(&link->ticket_freed);
         } else {
-            if (frame.sent > 0) connection_break(link, connection, "it stopped reading");
-            slot_release(link, connection, slot);
+            if (frame.sent > 0) sp_connection_break(link, connection, "it stopped reading");
+            sp_ticket_release(link, connection, ticket);
         }
     }
-    connection_release(connection);
+    sp_connection_release(connection);
     return code;
 }
 
-// A free slot of the current connection, which is held by a reference.
-static int place_take(Link *link, const ChannelCall *call, TineStatus *status,
-                      Connection **out_connection, Slot **out_slot)
+// A free ticket of the current connection, which is held by a reference.
+static int take_ticket(SpLink *link, const ChannelCall *call, TineStatus *status,
+                       SpConnection **out_connection, SpTicket **out_ticket)
 {
     for (;;) {
-        int code = link_connect(link, call, status);
+        int code = sp_link_connect(link, call, status);
         if (code) return code;
-        Connection *connection = link->connection;
-        *out_slot = slot_take(connection);
-        if (*out_slot) {
+        SpConnection *connection = link->connection;
+        *out_ticket = sp_ticket_take(connection);
+        if (*out_ticket) {
             connection->references++;
             *out_connection = connection;
             return STATUS_OK;
         }
         if (connection->abandoned_count == CHANNEL_IN_FLIGHT_MAX) {
-            connection_break(link, connection, "it answered none of its calls in time");
-        } else if (!link_wait(link, &link->slot_freed, call->deadline_ns)) {
+            sp_connection_break(link, connection, "it answered none of its calls in time");
+        } else if (!sp_link_wait(link, &link->ticket_freed, call->deadline_ns)) {
             return status_deadline_exceeded(status, /* was_sent= */ false);
         }
     }
 }
 
 // Sends the frame when its turn has come. False: the connection is broken, or the time is up.
-static bool request_send(Link *link, Connection *connection, SpFrame *frame, int64_t deadline_ns)
+static bool request_send(SpLink *link, SpConnection *connection, SpFrame *frame,
+                         int64_t deadline_ns)
 {
     while (connection->has_sender && !connection->is_broken) {
-        if (!link_wait(link, &link->sender_left, deadline_ns)) return false;
+        if (!sp_link_wait(link, &link->sender_left, deadline_ns)) return false;
     }
     if (connection->is_broken) return false;
 
@@ -172,13 +175,13 @@ static bool request_send(Link *link, Connection *connection, SpFrame *frame, int
     pthread_mutex_lock(&link->mutex);
     connection->has_sender = false;
     pthread_cond_signal(&link->sender_left);
-    if (result == SP_BROKEN) connection_break(link, connection, strerror(error));
+    if (result == SP_BROKEN) sp_connection_break(link, connection, strerror(error));
     return result == SP_DONE;
 }
 
 // A server may stop reading until somebody takes its replies. So a sender that must wait
 // receives, unless another does.
-static void writable_wait(Link *link, Connection *connection, int64_t deadline_ns)
+static void writable_wait(SpLink *link, SpConnection *connection, int64_t deadline_ns)
 {
     pthread_mutex_lock(&link->mutex);
     bool is_receiver = !connection->has_receiver;
@@ -197,21 +200,23 @@ static void writable_wait(Link *link, Connection *connection, int64_t deadline_n
     pthread_mutex_unlock(&link->mutex);
 }
 
-// Until the slot is answered, the connection is broken, or the time is up.
-static void reply_wait(Link *link, Connection *connection, Slot *slot, int64_t deadline_ns)
+// Until the ticket is answered, the connection is broken, or the time is up.
+static void reply_wait(SpLink *link, SpConnection *connection, SpTicket *ticket,
+                       int64_t deadline_ns)
 {
     bool is_receiver = false;
-    while (slot->state == SLOT_WAITING && !connection->is_broken && !time_is_past(deadline_ns)) {
+    while (ticket->state == TICKET_WAITING && !connection->is_broken &&
+           !time_is_past(deadline_ns)) {
         if (is_receiver || !connection->has_receiver) {
             is_receiver = true;
             connection->has_receiver = true;
             receive(link, connection, deadline_ns);
         } else {
-            slot->is_parked = true;
+            ticket->is_parked = true;
             connection->parked_count++;
-            (void)link_wait(link, &slot->wakes, deadline_ns);
+            (void)sp_link_wait(link, &ticket->wakes, deadline_ns);
             connection->parked_count--;
-            slot->is_parked = false;
+            ticket->is_parked = false;
         }
     }
     // Also when somebody woke this caller to receive, but its own reply or its deadline came first.
@@ -219,7 +224,7 @@ static void reply_wait(Link *link, Connection *connection, Slot *slot, int64_t d
 }
 
 // What comes at once. -1 and EAGAIN: nothing has.
-static ssize_t receive_awake(Connection *connection, uint8_t *bytes, size_t room)
+static ssize_t receive_awake(SpConnection *connection, uint8_t *bytes, size_t room)
 {
     Spin *spin = &connection->spin;
     ssize_t count;
@@ -231,7 +236,7 @@ static ssize_t receive_awake(Connection *connection, uint8_t *bytes, size_t room
     return count;
 }
 
-static ssize_t receive_asleep(Connection *connection, uint8_t *bytes, size_t room,
+static ssize_t receive_asleep(SpConnection *connection, uint8_t *bytes, size_t room,
                               int64_t deadline_ns)
 {
     if (deadline_ns == INT64_MAX) return recv(connection->fd, bytes, room, 0);
@@ -242,7 +247,7 @@ static ssize_t receive_asleep(Connection *connection, uint8_t *bytes, size_t roo
 }
 
 // Receives once, for all. Only the receiver calls this; the mutex is free while it waits.
-static void receive(Link *link, Connection *connection, int64_t deadline_ns)
+static void receive(SpLink *link, SpConnection *connection, int64_t deadline_ns)
 {
     pthread_mutex_unlock(&link->mutex);
     size_t room;
@@ -257,14 +262,14 @@ static void receive(Link *link, Connection *connection, int64_t deadline_ns)
         sp_reader_took(&connection->reader, (size_t)count);
         deliver(link, connection);
     } else if (count == 0) {
-        connection_break(link, connection, "it hung up");
+        sp_connection_break(link, connection, "it hung up");
     } else if (error != EAGAIN && error != EINTR) {
-        connection_break(link, connection, strerror(error));
+        sp_connection_break(link, connection, strerror(error));
     }
 }
 
-// Hands complete replies to their slots. One that nobody waits for is dropped.
-static void deliver(Link *link, Connection *connection)
+// Hands complete replies to their tickets. One that nobody waits for is dropped.
+static void deliver(SpLink *link, SpConnection *connection)
 {
     uint32_t id;
     Buffer body;
@@ -273,50 +278,50 @@ static void deliver(Link *link, Connection *connection)
     while ((result = sp_reader_next(&connection->reader, &id, &body, &why)) == SP_DONE) {
         connection->has_replied = true;
         link->failures = 0;
-        Slot *slot = &connection->slots[id % CHANNEL_IN_FLIGHT_MAX];
-        bool is_known = slot->id == id;
-        if (is_known && slot->state == SLOT_WAITING) {
-            connection->reader.body = slot->reply; // memory for the next one
-            slot->reply = body;
-            slot->state = SLOT_ANSWERED;
-            if (slot->is_parked) pthread_cond_signal(&slot->wakes);
+        SpTicket *ticket = &connection->tickets[id % CHANNEL_IN_FLIGHT_MAX];
+        bool is_known = ticket->id == id;
+        if (is_known && ticket->state == TICKET_WAITING) {
+            connection->reader.body = ticket->reply; // memory for the next one
+            ticket->reply = body;
+            ticket->state = TICKET_ANSWERED;
+            if (ticket->is_parked) pthread_cond_signal(&ticket->wakes);
             continue;
         }
         buffer_free(&body);
-        if (is_known && slot->state == SLOT_ABANDONED) {
+        if (is_known && ticket->state == TICKET_ABANDONED) {
             connection->abandoned_count--;
-            slot_release(link, connection, slot);
+            sp_ticket_release(link, connection, ticket);
         }
     }
-    if (result == SP_BROKEN) connection_break(link, connection, why);
+    if (result == SP_BROKEN) sp_connection_break(link, connection, why);
 }
 
 // Somebody who waits must go on receiving.
-static void receiver_leave(Connection *connection)
+static void receiver_leave(SpConnection *connection)
 {
     connection->has_receiver = false;
     if (connection->parked_count == 0) return;
     for (size_t i = 0; i < CHANNEL_IN_FLIGHT_MAX; i++) {
-        Slot *slot = &connection->slots[i];
-        if (!slot->is_parked || slot->state != SLOT_WAITING) continue;
-        pthread_cond_signal(&slot->wakes);
+        SpTicket *ticket = &connection->tickets[i];
+        if (!ticket->is_parked || ticket->state != TICKET_WAITING) continue;
+        pthread_cond_signal(&ticket->wakes);
         return;
     }
 }
 
-static Link *link_of_process(SpChannel *sp)
+static SpLink *link_of_process(SpChannel *sp)
 {
-    Link *link = atomic_load(&sp->link);
+    SpLink *link = atomic_load(&sp->link);
     if (link->generation == process_generation()) return link;
 
-    Link *own = link_make(sp->path, link);
+    SpLink *own = sp_link_make(sp->path, link);
     if (!own) return NULL;
     if (!atomic_compare_exchange_strong(&sp->link, &link, own)) { // another thread of the child
         own->of_parent = NULL;
-        link_free(own);
+        sp_link_free(own);
         return link;
     }
-    link_leave_to_parent(link);
+    sp_link_leave_to_parent(link);
     return own;
 }
 
@@ -325,13 +330,13 @@ static Feed *sp_feed_open(Channel *channel)
     return feed_sp_open(((SpChannel *)channel)->path);
 }
 
-static unsigned sp_connection(Channel *channel, bool looks)
+static unsigned sp_connection_serial(Channel *channel, bool looks)
 {
-    Link *link = link_of_process((SpChannel *)channel);
+    SpLink *link = link_of_process((SpChannel *)channel);
     if (!link) return 0;
     if (looks) {
         pthread_mutex_lock(&link->mutex);
-        link_look(link);
+        sp_link_look(link);
         pthread_mutex_unlock(&link->mutex);
     }
     return atomic_load_explicit(&link->serial, memory_order_relaxed);
@@ -339,7 +344,7 @@ static unsigned sp_connection(Channel *channel, bool looks)
 
 static int64_t sp_peer_user(Channel *channel)
 {
-    Link *link = link_of_process((SpChannel *)channel);
+    SpLink *link = link_of_process((SpChannel *)channel);
     if (!link) return -1;
     struct ucred peer = {.pid = 0};
     socklen_t size = sizeof(peer);
@@ -353,6 +358,6 @@ static int64_t sp_peer_user(Channel *channel)
 static void sp_close(Channel *channel)
 {
     SpChannel *sp = (SpChannel *)channel;
-    link_free(atomic_load(&sp->link));
+    sp_link_free(atomic_load(&sp->link));
     free(sp);
 }

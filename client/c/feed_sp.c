@@ -12,7 +12,8 @@
 
 #include "channel.h"
 #include "os/socket_path.h"
-#include "sp_wire.h"
+#include "sp_dial.h"
+#include "sp_frame.h"
 #include "wait.h"
 
 enum { POLL_MS_MAX = 60 * 1000 };

@@ -21,10 +21,10 @@
 
 enum {
     CONNECT_MS_MAX = 5000,
-    ID_COUNTER_MASK = 0x1ffffff, // 25 bits; six name the slot, one marks the id
+    ID_COUNTER_MASK = 0x1ffffff, // 25 bits; six name the ticket, one marks the id
 };
 
-static void connect_once(Link *link, int64_t deadline_ns);
+static void connect_once(SpLink *link, int64_t deadline_ns);
 
 static void condition_init(pthread_cond_t *condition)
 {
@@ -35,9 +35,9 @@ static void condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-Link *link_make(const char *path, Link *of_parent)
+SpLink *sp_link_make(const char *path, SpLink *of_parent)
 {
-    Link *link = calloc(1, sizeof(Link));
+    SpLink *link = calloc(1, sizeof(SpLink));
     if (!link) return NULL;
     link->path = path;
     link->generation = process_generation();
@@ -45,21 +45,21 @@ Link *link_make(const char *path, Link *of_parent)
     link->was_connected = of_parent && of_parent->was_connected;
     pthread_mutex_init(&link->mutex, NULL);
     condition_init(&link->changed);
-    condition_init(&link->slot_freed);
+    condition_init(&link->ticket_freed);
     condition_init(&link->sender_left);
     return link;
 }
 
-static void free_one(Link *link)
+static void free_one(SpLink *link)
 {
     if (link->generation == process_generation()) {
-        if (link->connection) connection_release(link->connection);
+        if (link->connection) sp_connection_release(link->connection);
         pthread_mutex_destroy(&link->mutex);
         pthread_cond_destroy(&link->changed);
-        pthread_cond_destroy(&link->slot_freed);
+        pthread_cond_destroy(&link->ticket_freed);
         pthread_cond_destroy(&link->sender_left);
     } else {
-        link_leave_to_parent(link);
+        sp_link_leave_to_parent(link);
         // As fork left it: in the middle of a change only if a thread was receiving then.
         if (link->connection && !link->connection->has_receiver) {
             sp_reader_free(&link->connection->reader);
@@ -69,23 +69,23 @@ static void free_one(Link *link)
     free(link);
 }
 
-void link_free(Link *link)
+void sp_link_free(SpLink *link)
 {
     while (link) {
-        Link *of_parent = link->of_parent;
+        SpLink *of_parent = link->of_parent;
         free_one(link);
         link = of_parent;
     }
 }
 
-void link_leave_to_parent(Link *link)
+void sp_link_leave_to_parent(SpLink *link)
 {
     if (!link->connection || link->connection->fd < 0) return;
     close(link->connection->fd);
     link->connection->fd = -1;
 }
 
-bool link_wait(Link *link, pthread_cond_t *condition, int64_t until_ns)
+bool sp_link_wait(SpLink *link, pthread_cond_t *condition, int64_t until_ns)
 {
     if (until_ns == INT64_MAX) return pthread_cond_wait(condition, &link->mutex) == 0;
     struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
@@ -94,7 +94,7 @@ bool link_wait(Link *link, pthread_cond_t *condition, int64_t until_ns)
     return false;
 }
 
-int link_connect(Link *link, const ChannelCall *call, TineStatus *status)
+int sp_link_connect(SpLink *link, const ChannelCall *call, TineStatus *status)
 {
     unsigned attempts_before = link->attempts;
     while (!link->connection) {
@@ -111,10 +111,10 @@ int link_connect(Link *link, const ChannelCall *call, TineStatus *status)
         int64_t until_ns = call->deadline_ns;
         if (is_patient && call->connect_until_ns < until_ns) until_ns = call->connect_until_ns;
         if (link->is_connecting) {
-            (void)link_wait(link, &link->changed, until_ns);
+            (void)sp_link_wait(link, &link->changed, until_ns);
         } else if (is_too_early) {
             if (link->connect_after_ns < until_ns) until_ns = link->connect_after_ns;
-            (void)link_wait(link, &link->changed, until_ns);
+            (void)sp_link_wait(link, &link->changed, until_ns);
         } else {
             connect_once(link, call->deadline_ns);
         }
@@ -122,16 +122,16 @@ int link_connect(Link *link, const ChannelCall *call, TineStatus *status)
     return STATUS_OK;
 }
 
-static void link_failed(Link *link, const char *why)
+static void link_failed(SpLink *link, const char *why)
 {
     snprintf(link->why, sizeof(link->why), "%s", why);
     link->failures++;
     link->connect_after_ns = clock_monotonic_ns() + backoff_ns(link->failures);
 }
 
-static Connection *connection_make(int fd)
+static SpConnection *connection_make(int fd)
 {
-    Connection *connection = calloc(1, sizeof(Connection));
+    SpConnection *connection = calloc(1, sizeof(SpConnection));
     if (!connection) return NULL;
     Random random;
     random_seed_system(&random);
@@ -139,22 +139,22 @@ static Connection *connection_make(int fd)
     connection->references = 1;
     connection->id_counter = (uint32_t)random_next(&random);
     for (unsigned i = 0; i < CHANNEL_IN_FLIGHT_MAX; i++) {
-        connection->free_slots[i] = (uint8_t)(CHANNEL_IN_FLIGHT_MAX - 1 - i);
-        condition_init(&connection->slots[i].wakes);
+        connection->free_tickets[i] = (uint8_t)(CHANNEL_IN_FLIGHT_MAX - 1 - i);
+        condition_init(&connection->tickets[i].wakes);
     }
     connection->free_count = CHANNEL_IN_FLIGHT_MAX;
     return connection;
 }
 
 // One attempt, without the mutex. Others wait for its end.
-static void connect_once(Link *link, int64_t deadline_ns)
+static void connect_once(SpLink *link, int64_t deadline_ns)
 {
     link->is_connecting = true;
     pthread_mutex_unlock(&link->mutex);
     int64_t until_ns = clock_monotonic_ns() + (int64_t)CONNECT_MS_MAX * 1000000;
     char why[SP_WHY_BYTES] = "there is no memory for a connection";
     int fd = sp_dial(link->path, until_ns < deadline_ns ? until_ns : deadline_ns, why);
-    Connection *connection = fd >= 0 ? connection_make(fd) : NULL;
+    SpConnection *connection = fd >= 0 ? connection_make(fd) : NULL;
     if (fd >= 0 && !connection) close(fd);
 
     pthread_mutex_lock(&link->mutex);
@@ -169,17 +169,17 @@ static void connect_once(Link *link, int64_t deadline_ns)
     pthread_cond_broadcast(&link->changed);
 }
 
-void connection_break(Link *link, Connection *connection, const char *why)
+void sp_connection_break(SpLink *link, SpConnection *connection, const char *why)
 {
     if (connection->is_broken) return;
     connection->is_broken = true;
     snprintf(connection->why, sizeof(connection->why), "%s", why);
     shutdown(connection->fd, SHUT_RDWR); // whoever sends or receives comes back
     for (size_t i = 0; i < CHANNEL_IN_FLIGHT_MAX; i++) {
-        if (connection->slots[i].is_parked) pthread_cond_signal(&connection->slots[i].wakes);
+        if (connection->tickets[i].is_parked) pthread_cond_signal(&connection->tickets[i].wakes);
     }
     pthread_cond_broadcast(&link->sender_left);
-    pthread_cond_broadcast(&link->slot_freed);
+    pthread_cond_broadcast(&link->ticket_freed);
     pthread_cond_broadcast(&link->changed);
     if (link->connection != connection) return;
 
@@ -188,46 +188,46 @@ void connection_break(Link *link, Connection *connection, const char *why)
     if (!connection->has_replied) link_failed(link, why);
     link->connection = NULL;
     atomic_fetch_add(&link->serial, 1);
-    connection_release(connection);
+    sp_connection_release(connection);
 }
 
-void link_look(Link *link)
+void sp_link_look(SpLink *link)
 {
-    Connection *connection = link->connection;
+    SpConnection *connection = link->connection;
     if (!connection || connection->has_receiver) return; // that one sees it
     struct pollfd wanted = {.fd = connection->fd, .events = POLLRDHUP};
-    if (poll(&wanted, 1, 0) > 0) connection_break(link, connection, "it hung up");
+    if (poll(&wanted, 1, 0) > 0) sp_connection_break(link, connection, "it hung up");
 }
 
-void connection_release(Connection *connection)
+void sp_connection_release(SpConnection *connection)
 {
     assert(connection->references > 0);
     if (--connection->references > 0) return;
     close(connection->fd);
     for (size_t i = 0; i < CHANNEL_IN_FLIGHT_MAX; i++) {
-        buffer_free(&connection->slots[i].reply);
-        pthread_cond_destroy(&connection->slots[i].wakes);
+        buffer_free(&connection->tickets[i].reply);
+        pthread_cond_destroy(&connection->tickets[i].wakes);
     }
     sp_reader_free(&connection->reader);
     free(connection);
 }
 
-Slot *slot_take(Connection *connection)
+SpTicket *sp_ticket_take(SpConnection *connection)
 {
     if (connection->free_count == 0) return NULL;
-    uint32_t index = connection->free_slots[--connection->free_count];
-    Slot *slot = &connection->slots[index];
-    slot->id =
+    uint32_t index = connection->free_tickets[--connection->free_count];
+    SpTicket *ticket = &connection->tickets[index];
+    ticket->id =
         SP_ID_LAST | index | (connection->id_counter++ & ID_COUNTER_MASK) * CHANNEL_IN_FLIGHT_MAX;
-    slot->state = SLOT_WAITING;
-    return slot;
+    ticket->state = TICKET_WAITING;
+    return ticket;
 }
 
-void slot_release(Link *link, Connection *connection, Slot *slot)
+void sp_ticket_release(SpLink *link, SpConnection *connection, SpTicket *ticket)
 {
-    buffer_free(&slot->reply);
-    slot->state = SLOT_FREE;
-    slot->id = 0;
-    connection->free_slots[connection->free_count++] = (uint8_t)(slot - connection->slots);
-    pthread_cond_signal(&link->slot_freed);
+    buffer_free(&ticket->reply);
+    ticket->state = TICKET_FREE;
+    ticket->id = 0;
+    connection->free_tickets[connection->free_count++] = (uint8_t)(ticket - connection->tickets);
+    pthread_cond_signal(&link->ticket_freed);
 }

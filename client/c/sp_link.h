@@ -10,19 +10,25 @@
 
 #include "channel.h"
 #include "os/spin.h"
-#include "sp_wire.h"
+#include "sp_dial.h"
+#include "sp_frame.h"
 
-typedef enum SlotState { SLOT_FREE, SLOT_WAITING, SLOT_ANSWERED, SLOT_ABANDONED } SlotState;
+typedef enum SpTicketState {
+    TICKET_FREE,
+    TICKET_WAITING,
+    TICKET_ANSWERED,
+    TICKET_ABANDONED
+} SpTicketState;
 
-typedef struct Slot {
-    SlotState state;
+typedef struct SpTicket {
+    SpTicketState state;
     uint32_t id; // 0 while it is free
     Buffer reply;
     bool is_parked; // its caller waits on `wakes`
     pthread_cond_t wakes;
-} Slot;
+} SpTicket;
 
-typedef struct Connection {
+typedef struct SpConnection {
     int fd;
     unsigned references; // callers, and the link's while it is the current one
     bool is_broken;
@@ -31,57 +37,57 @@ typedef struct Connection {
     bool has_receiver;
     char why[SP_WHY_BYTES]; // it broke
     uint32_t id_counter;
-    uint8_t free_slots[CHANNEL_IN_FLIGHT_MAX];
+    uint8_t free_tickets[CHANNEL_IN_FLIGHT_MAX];
     unsigned free_count, abandoned_count, parked_count;
-    Slot slots[CHANNEL_IN_FLIGHT_MAX];
+    SpTicket tickets[CHANNEL_IN_FLIGHT_MAX];
     SpReader reader; // the receiver's …
     Spin spin;       // … and this
-} Connection;
+} SpConnection;
 
 // What one process has of the channel. A child of fork makes its own and never touches its
 // parent's again, whose mutex another thread may have held.
-typedef struct Link {
-    const char *path;       // borrowed from the channel
-    unsigned generation;    // of the process
-    struct Link *of_parent; // owned; its memory is all that is left of it
-    pthread_mutex_t mutex;  // guards all below, and the connections
-    pthread_cond_t changed; // a connection came or went
-    pthread_cond_t slot_freed;
+typedef struct SpLink {
+    const char *path;         // borrowed from the channel
+    unsigned generation;      // of the process
+    struct SpLink *of_parent; // owned; its memory is all that is left of it
+    pthread_mutex_t mutex;    // guards all below, and the connections
+    pthread_cond_t changed;   // a connection came or went
+    pthread_cond_t ticket_freed;
     pthread_cond_t sender_left;
-    Connection *connection; // the current one, or NULL
-    atomic_uint serial;     // counts connections made and lost: odd while there is one
-    bool was_connected;     // ever, here or in the parent
-    bool is_connecting;     // one caller does
-    unsigned attempts;      // finished ones
-    unsigned failures;      // in a row
+    SpConnection *connection; // the current one, or NULL
+    atomic_uint serial;       // counts connections made and lost: odd while there is one
+    bool was_connected;       // ever, here or in the parent
+    bool is_connecting;       // one caller does
+    unsigned attempts;        // finished ones
+    unsigned failures;        // in a row
     int64_t connect_after_ns;
     char why[SP_WHY_BYTES]; // the last one failed
-} Link;
+} SpLink;
 
 // Without the mutex. NULL: out of memory. `of_parent`, the link of the process that forked, is
 // taken and lives as long as the new one.
-Link *link_make(const char *path, Link *of_parent);
+SpLink *sp_link_make(const char *path, SpLink *of_parent);
 
 // Without the mutex; nobody may use it. Frees those of the parents too.
-void link_free(Link *link);
+void sp_link_free(SpLink *link);
 
 // In a child of fork: closes the parent's connection here. The parent goes on using it.
-void link_leave_to_parent(Link *link);
+void sp_link_leave_to_parent(SpLink *link);
 
 // Waits for `condition` with the mutex. False when the time is up. All waits are in loops:
 // callers may be woken needlessly.
-bool link_wait(Link *link, pthread_cond_t *condition, int64_t until_ns);
+bool sp_link_wait(SpLink *link, pthread_cond_t *condition, int64_t until_ns);
 
 // Comes back with `link->connection`, or with the code that says why there is none.
-int link_connect(Link *link, const ChannelCall *call, TineStatus *status);
+int sp_link_connect(SpLink *link, const ChannelCall *call, TineStatus *status);
 
 // Gives up the connection if the other side has.
-void link_look(Link *link);
+void sp_link_look(SpLink *link);
 
 // Gives up a connection: all that is in flight on it fails, the next call connects anew.
-void connection_break(Link *link, Connection *connection, const char *why);
-void connection_release(Connection *connection); // one reference
+void sp_connection_break(SpLink *link, SpConnection *connection, const char *why);
+void sp_connection_release(SpConnection *connection); // one reference
 
-// A free slot, in state SLOT_WAITING and with a fresh id; NULL: all are taken.
-Slot *slot_take(Connection *connection);
-void slot_release(Link *link, Connection *connection, Slot *slot);
+// A free ticket, in state TICKET_WAITING and with a fresh id; NULL: all are taken.
+SpTicket *sp_ticket_take(SpConnection *connection);
+void sp_ticket_release(SpLink *link, SpConnection *connection, SpTicket *ticket);

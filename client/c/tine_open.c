@@ -81,7 +81,8 @@ int tine_open_with(const char *url, const TineOpenOptions *options, TineStatus *
     int code = channel_open(url, out_status, &channel);
     if (code) return code;
     // Of use where there is a server on this host; elsewhere the flag changes nothing.
-    bool reads_directly = options && options->flags & TINE_DIRECT_READS && channel->connection;
+    bool reads_directly =
+        options && options->flags & TINE_DIRECT_READS && channel->connection_serial;
     if (reads_directly) code = channel_direct_open(channel, out_status, &channel);
     if (code) return code;
     if (tine_from_channel(channel, &tine)) return status_out_of_memory(out_status);
