@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "importers/field.h"
 #include "text/json_walk.h"
 #include "text/utf8.h"
@@ -24,20 +23,23 @@ void members_free(Members *members)
     buffer_free(&members->rest);
 }
 
-char *members_text(Members *members, size_t member, Arena *arena)
+char *members_text(Members *members, size_t member, size_t bytes_max, Arena *arena)
 {
-    if (!json_is_text(members->values[member])) return EMPTY;
-    members->is_used[member] = true;
-    char *text = json_text(arena, members->values[member]);
+    Slice value = members->values[member];
+    if (!json_is_text(value)) return EMPTY;
+    char *text = json_text(arena, value);
     if (!text) return NULL;
-    size_t size = utf8_cut(slice_of(text), SUMMARY_BYTES_MAX).size;
+    size_t size = utf8_cut(slice_of(text), bytes_max).size;
+    members->is_used[member] = !text[size] || value.size > MEMBER_KEPT_BYTES_MAX;
     if (text[size]) text[size] = '\0';
     return text;
 }
 
 char *members_name(Members *members, size_t member, Arena *arena)
 {
-    return field_name(arena, members_text(members, member, arena));
+    if (!json_is_text(members->values[member])) return EMPTY;
+    members->is_used[member] = true;
+    return field_name(arena, json_text(arena, members->values[member]));
 }
 
 char *members_json(Members *members, size_t member, size_t bytes_max, Arena *arena)

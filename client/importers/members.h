@@ -7,7 +7,7 @@
 #include "base/buffer.h"
 #include "base/slice.h"
 
-enum { MEMBER_COUNT_MAX = 32 };
+enum { MEMBER_COUNT_MAX = 32, MEMBER_KEPT_BYTES_MAX = 8 * 1024 * 1024 };
 
 typedef struct Members {
     const char *const *names; // borrowed
@@ -22,10 +22,12 @@ typedef struct Members {
 MUST_USE Error members_read(Members *members, const char *const *names, size_t count, Slice object);
 void members_free(Members *members);
 
-// Each returns the text of a member and marks it as used; "" if it is not a string. In the arena;
-// NULL if the arena is used up. members_text cuts to the longest text that we keep,
-// members_name to a name (field_name).
-char *members_text(Members *members, size_t member, Arena *arena);
+// Returns the text of a member, cut to `bytes_max`; "" if it is not a string. A text that fits is
+// marked as used; one that was cut is not, so its JSON is kept with the rest (up to
+// MEMBER_KEPT_BYTES_MAX). In the arena; NULL if the arena is used up.
+char *members_text(Members *members, size_t member, size_t bytes_max, Arena *arena);
+
+// The same for a name, which is cut as field_name does it and marked as used.
 char *members_name(Members *members, size_t member, Arena *arena);
 
 // Returns the JSON of a member and marks it as used; "" if the object does not have it, it is

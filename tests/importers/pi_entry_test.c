@@ -1,5 +1,6 @@
 // Fields of pi's, one by one, where docs/systems/pi.md says what becomes of them.
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,6 +63,39 @@ TEST(pi_answer_that_failed_is_failed)
     CHECK_STR(first->message->error->message, "overloaded");
     CLEANUP(reply_freep) GetMessageResponse *second = pi_entry(store, "2");
     CHECK_EQ(second->message->status, MESSAGE_STATUS_COMPLETE);
+}
+
+// A text of `size` bytes that ends in '.'.
+static void long_text(PiStore *store, size_t size)
+{
+    char *text = malloc(size + 1);
+    CHECK(text != NULL);
+    memset(text, 'e', size);
+    text[size - 1] = '.';
+    text[size] = '\0';
+    pi_bytes(store, text);
+    free(text);
+}
+
+TEST(pi_error_message_that_is_too_long_for_its_field_is_kept_whole)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "s");
+    pi_bytes(store, "{\"type\":\"message\",\"id\":\"1\",\"parentId\":null,\"timestamp\":"
+                    "\"2025-11-20T10:00:01.000Z\",\"message\":{\"role\":\"assistant\",\"content\":"
+                    "[],\"stopReason\":\"error\",\"timestamp\":5,\"errorMessage\":\"");
+    long_text(store, ERROR_MESSAGE_BYTES_MAX + 1);
+    pi_bytes(store, "\"}}\n");
+    pi_import_ok(store);
+    CLEANUP(reply_freep) GetMessageResponse *reply = pi_entry(store, "1");
+    CHECK_EQ(strlen(reply->message->error->message), ERROR_MESSAGE_BYTES_MAX);
+    CHECK_EQ(strlen(reply->message->data_json),
+             strlen("{\"message\":{\"errorMessage\":\"\"}}") + ERROR_MESSAGE_BYTES_MAX + 1);
+    pi_forget_lines(store); // so it is written from the store
+    pi_fork(store);
+    const char *text = strstr(pi_export_text(store), "\"errorMessage\":\"eee");
+    CHECK(text != NULL && strstr(text + 2, "errorMessage") == NULL);
+    CHECK(strstr(text, "eee.\"") != NULL);
 }
 
 TEST(pi_messages_of_role_custom_are_hidden_if_they_are_not_displayed)

@@ -96,7 +96,8 @@ static Error map_thinking_level(Mapping *mapping)
     static char subtype[] = PI_SETTING_THINKING;
     mapping->out->kind = MESSAGE_KIND_SETTING;
     mapping->out->subtype = subtype;
-    mapping->out->text = members_text(&mapping->fields, ENTRY_THINKING_LEVEL, mapping->arena);
+    mapping->out->text =
+        members_text(&mapping->fields, ENTRY_THINKING_LEVEL, SUMMARY_BYTES_MAX, mapping->arena);
     return mapping->out->text ? ERROR_NONE : out_of(mapping);
 }
 
@@ -129,11 +130,13 @@ static Error map_compaction(Mapping *mapping)
     Slice place = mapping->fields.values[ENTRY_FIRST_KEPT_INDEX];
     mapping->out->kind = MESSAGE_KIND_COMPACTION;
     mapping->out->marker = marker;
-    references->first_kept_id = members_text(&mapping->fields, ENTRY_FIRST_KEPT_ID, mapping->arena);
+    references->first_kept_id =
+        members_text(&mapping->fields, ENTRY_FIRST_KEPT_ID, SUMMARY_BYTES_MAX, mapping->arena);
     references->has_first_kept = json_is_text(first_kept);
     if (place.size > 0) references->first_kept_place = json_integer(place);
     marker->first_kept_external = field_name(mapping->arena, references->first_kept_id);
-    marker->summary = members_text(&mapping->fields, ENTRY_SUMMARY, mapping->arena);
+    marker->summary =
+        members_text(&mapping->fields, ENTRY_SUMMARY, SUMMARY_BYTES_MAX, mapping->arena);
     marker->tokens_before = json_integer(mapping->fields.values[ENTRY_TOKENS_BEFORE]);
     mapping->fields.is_used[ENTRY_TOKENS_BEFORE] = true;
     marker->details_json =
@@ -146,7 +149,8 @@ static Error map_compaction(Mapping *mapping)
 // pi shows one with an empty summary to nobody; it is a note like other notes.
 static Error map_branch_summary(Mapping *mapping, char *type)
 {
-    char *summary = members_text(&mapping->fields, ENTRY_SUMMARY, mapping->arena);
+    char *summary =
+        members_text(&mapping->fields, ENTRY_SUMMARY, SUMMARY_BYTES_MAX, mapping->arena);
     if (!summary) return out_of(mapping);
     Error error = *summary ? ERROR_NONE : map_custom(mapping, type);
     if (error) return error;
@@ -178,14 +182,16 @@ static Error map_label(Mapping *mapping, char *type)
     if (!*target) return map_custom(mapping, type);
     mapping->out->kind = MESSAGE_KIND_LABEL;
     mapping->references->target_id = target;
-    mapping->out->text = members_text(&mapping->fields, ENTRY_LABEL, mapping->arena);
+    mapping->out->text =
+        members_text(&mapping->fields, ENTRY_LABEL, SUMMARY_BYTES_MAX, mapping->arena);
     return mapping->out->text ? ERROR_NONE : out_of(mapping);
 }
 
 static Error map_name(Mapping *mapping)
 {
     mapping->out->kind = MESSAGE_KIND_NAME;
-    mapping->out->text = members_text(&mapping->fields, ENTRY_NAME, mapping->arena);
+    mapping->out->text =
+        members_text(&mapping->fields, ENTRY_NAME, SUMMARY_BYTES_MAX, mapping->arena);
     return mapping->out->text ? ERROR_NONE : out_of(mapping);
 }
 

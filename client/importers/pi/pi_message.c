@@ -9,7 +9,6 @@
 #include "importers/members.h"
 #include "importers/pi/pi_parts.h"
 #include "text/json_walk.h"
-#include "text/utf8.h"
 
 enum {
     MESSAGE_ROLE,
@@ -113,9 +112,8 @@ static Error set_failure(Mapping *mapping)
     out->error = arena_new(mapping->arena, ErrorInfo);
     if (!out->error) return out_of(mapping);
     tine__v1__error__init(out->error);
-    char *text = members_text(&mapping->fields, MESSAGE_ERROR, mapping->arena);
-    if (!text) return out_of(mapping);
-    text = arena_string(mapping->arena, utf8_cut(slice_of(text), ERROR_MESSAGE_BYTES_MAX));
+    char *text =
+        members_text(&mapping->fields, MESSAGE_ERROR, ERROR_MESSAGE_BYTES_MAX, mapping->arena);
     if (!text) return out_of(mapping);
     out->error->message = text;
     return ERROR_NONE;

@@ -16,8 +16,9 @@ typedef struct Line {
     FILE *out;
     const Message *message;
     const PiNames *names;
-    Slice message_rest; // an object, or empty
-    Buffer rest;        // members of the entry
+    Slice data;         // members that were kept: an object, or empty …
+    Slice message_rest; // … and those of its message
+    Buffer rest;        // … and those of the entry, without braces
 } Line;
 
 // As JSON.stringify has it.
@@ -55,6 +56,14 @@ static void put_rest(FILE *out, Slice members)
     if (members.size == 0) return;
     putc(',', out);
     fwrite(members.bytes, 1, members.size, out);
+}
+
+// A text that was too long for its field is whole among the members that were kept.
+static void put_text_member(FILE *out, const char *name, const char *text, Slice kept)
+{
+    Slice whole;
+    if (json_members(kept, &name, 1, &whole, NULL) == ERROR_NONE && whole.size > 0) return;
+    put_member(out, name, text);
 }
 
 static Slice members_of(Slice object)
@@ -268,7 +277,9 @@ static void put_message(const Line *line)
         fprintf(out, ",\"display\":%s", message->hidden ? "false" : "true");
     }
     fprintf(out, ",\"timestamp\":%" PRId64, message->created_at);
-    if (message->error) put_member(out, "errorMessage", message->error->message);
+    if (message->error) {
+        put_text_member(out, "errorMessage", message->error->message, line->message_rest);
+    }
     put_rest(out, members_of(line->message_rest));
     putc('}', out);
 }
@@ -285,7 +296,7 @@ static void put_compaction(const Line *line)
     const Marker *marker = line->message->marker;
     fputs("{\"type\":\"compaction\"", line->out);
     put_base(line);
-    put_member(line->out, "summary", marker->summary);
+    put_text_member(line->out, "summary", marker->summary, line->data);
     put_member(line->out, "firstKeptEntryId", line->names->first_kept_id);
     fprintf(line->out, ",\"tokensBefore\":%" PRId64, marker->tokens_before);
     put_json(line->out, "details", marker->details_json);
@@ -297,7 +308,7 @@ static void put_branch_summary(const Line *line)
     fputs("{\"type\":\"branch_summary\"", line->out);
     put_base(line);
     put_member(line->out, "fromId", *line->names->target_id ? line->names->target_id : "root");
-    put_member(line->out, "summary", line->message->text);
+    put_text_member(line->out, "summary", line->message->text, line->data);
     put_producer(line);
 }
 
@@ -312,7 +323,7 @@ static void put_setting(const Line *line)
     } else if (strcmp(message->subtype, PI_SETTING_THINKING) == 0) {
         fputs("{\"type\":\"thinking_level_change\"", line->out);
         put_base(line);
-        put_member(line->out, "thinkingLevel", message->text);
+        put_text_member(line->out, "thinkingLevel", message->text, line->data);
     } else {
         fputs("{\"type\":\"custom\",\"customType\":", line->out);
         put_text(line->out, message->subtype);
@@ -342,7 +353,7 @@ static void put_label(const Line *line)
     fputs("{\"type\":\"label\"", line->out);
     put_base(line);
     put_member(line->out, "targetId", line->names->target_id);
-    if (*line->message->text) put_member(line->out, "label", line->message->text);
+    if (*line->message->text) put_text_member(line->out, "label", line->message->text, line->data);
 }
 
 static void put_by_kind(const Line *line)
@@ -357,7 +368,7 @@ static void put_by_kind(const Line *line)
     case MESSAGE_KIND_NAME:
         fputs("{\"type\":\"session_info\"", line->out);
         put_base(line);
-        put_member(line->out, "name", line->message->text);
+        put_text_member(line->out, "name", line->message->text, line->data);
         return;
     case MESSAGE_KIND_CUSTOM:
     case MESSAGE_KIND_UNSPECIFIED:
@@ -369,8 +380,8 @@ Error pi_write_entry(FILE *out, const Message *message, const PiNames *names)
 {
     static const char *const NAMES[] = {"message"};
     Line line = {.out = out, .message = message, .names = names};
-    Slice data = slice_of(message->deleted_at ? "" : message->data_json);
-    Error error = json_members(data, NAMES, 1, &line.message_rest, &line.rest);
+    line.data = slice_of(message->deleted_at ? "" : message->data_json);
+    Error error = json_members(line.data, NAMES, 1, &line.message_rest, &line.rest);
     if (!error) {
         if (message->deleted_at) {
             put_note(&line, "tine.deleted");
