@@ -1,6 +1,5 @@
-# Sourced by test, scenario and bench: builds the package and its tests in build/typescript beside
-# TINE_BUILD, from a copy of the sources, so that nothing is left in the tree. Needs nothing but Node
-# and protoc.
+# To be sourced. `build` builds the package and its tests in build/typescript beside TINE_BUILD, from a
+# copy of the sources, so that it writes nothing into the tree. It needs Node and protoc.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 TINE_ROOT=$PWD
@@ -12,14 +11,14 @@ if [ -x scripts/install-languages ]; then
 fi
 room=$(realpath --canonicalize-missing "$TINE_BUILD/../typescript")
 
-# True if what was made of these files is older than they are, or of others.
+# Whether the files differ from those of the last build, whose checksum is in the stamp.
 is_stale() {
     local stamp=$1
     shift
     [ "$(cat "$stamp" 2>/dev/null)" != "$(cat "$@" | sha256sum)" ]
 }
 
-# Fails at the first step that does: what calls it asks how it went, and then `set -e` is off in here.
+# Each step returns on failure, because callers test the result, which turns `set -e` off.
 build() {
     local from=$TINE_ROOT/client/typescript sources
     mkdir -p "$room"
@@ -39,7 +38,7 @@ build() {
         cp -r "$from"/{src,tests,programs,examples} .
         rm -rf src/gen dist
         npm run --silent build || return
-        # The README's examples are programs that must compile, and run.
+        # The examples of the README are compiled, and run by the tests.
         mkdir -p examples/readme
         awk '/^```ts$/ { n++; is_code = 1; next } /^```$/ { is_code = 0 }
             is_code { print > ("examples/readme/example" n ".ts") }' README.md

@@ -1,5 +1,5 @@
-// A small agent's turn: a question, an answer that uses two tools at once, their results, what it
-// cost, a fork to try something else, and somebody who watches all of it.
+// One turn of a small agent: a question, an answer that uses two tools in parallel, their results,
+// its cost, and a fork with another answer. A watch sees all events.
 //
 //     node out/examples/agent.js [URL]
 
@@ -15,7 +15,7 @@ const tools: Record<string, (input: string) => Promise<string>> = {
   weather: async (place) => `rain in ${place}`,
 };
 
-// What a model would have said.
+// The tool calls that a model would return.
 const uses = [
   { id: "use-1", name: "clock", input: { case: "inputJson" as const, value: "{}" } },
   { id: "use-2", name: "weather", input: { case: "inputJson" as const, value: '"Oslo"' } },
@@ -34,7 +34,7 @@ await tine.appendMessage({
   message: { role: Role.USER, parts: [text("Should I take an umbrella?")] },
 });
 
-// The answer is open while its tools run.
+// The message stays open while the tools run.
 const answer = await tine.appendMessage({
   sessionId,
   message: {
@@ -54,7 +54,7 @@ const results = await Promise.all(
     return { toolUseId: use.id, toolName: use.name, content };
   }),
 );
-// Sealing it adds what it cost to the totals of the session and of its parents.
+// Sealing the message adds its cost to the totals of the session and its parents.
 await tine.sealMessage({
   messageId,
   usage: { inputTokens: 1200n, outputTokens: 80n, costNanoUsd: 4_800_000n },
@@ -68,7 +68,7 @@ await tine.appendMessage({
   },
 });
 
-// Another answer to the same question, in a fork that copies nothing.
+// Another answer to the same question, in a fork. A fork copies nothing.
 const { session: fork } = await tine.forkSession({
   sessionId,
   forkPoint: { case: "beforeMessageId", value: messageId },
@@ -95,7 +95,7 @@ function toolUse(use: (typeof uses)[number], state: ToolState) {
   return { kind: { case: "toolUse" as const, value: { ...use, state } } };
 }
 
-/** The types of the session's events, until the tools' results are in. */
+/** Collects the types of the session's events until the results of the tools are stored. */
 async function watch(): Promise<string[]> {
   const types: string[] = [];
   const events = closeOnBreak((signal) =>

@@ -1,5 +1,5 @@
-// GetSession by this client and by @grpc/grpc-js, in turns, and what 64 in flight make of it. Prints
-// one line of JSON (bench/languages/run):
+// Measures GetSession with this client and with @grpc/grpc-js, in turns: the latency of single
+// calls and the throughput of 64 in flight. Prints one line of JSON (bench/languages/run):
 //
 //     node out/programs/bench.js --tine URL --grpc unix:PATH --session ID [--calls N]
 
@@ -22,7 +22,7 @@ const TURN_CALLS_AT_ONCE = 2000;
 
 type Call = () => Promise<unknown>;
 
-// The same codec on both sides: what is compared is what is around it.
+// Both sides use the same codec.
 const GrpcClient = makeGenericClientConstructor(
   {
     getSession: {
@@ -40,7 +40,7 @@ const GrpcClient = makeGenericClientConstructor(
   "tine.v1.StoreService",
 );
 
-/** Adds the microseconds that each of `count` calls took. */
+/** Makes `count` calls and records their durations in microseconds. */
 async function turn(call: Call, count: number, times: number[]): Promise<void> {
   for (let i = 0; i < count; i++) {
     const begun = process.hrtime.bigint();
@@ -49,7 +49,7 @@ async function turn(call: Call, count: number, times: number[]): Promise<void> {
   }
 }
 
-/** Calls with 64 in flight; returns the seconds that all took. */
+/** Makes calls with 64 in flight. Returns the total seconds. */
 async function turnAtOnce(call: Call, count: number): Promise<number> {
   let left = count;
   const begun = performance.now();

@@ -1,4 +1,4 @@
-// Runs the steps of tests/wire/scenario.json and prints a transcript, a line a step:
+// Runs the steps of tests/wire/scenario.json and prints one line per step:
 //
 //     node out/programs/scenario.js --url URL --peer URL SCENARIO.json > TRANSCRIPT
 
@@ -33,7 +33,7 @@ interface Step {
   generate?: { field: string; byte: string; count: number };
 }
 
-// What all the calls of a client look like, when it is not known which one it is.
+// The type of any call of a client.
 type AnyCall = (
   request: unknown,
   options: { headers: Headers; timeoutMs?: number; signal?: AbortSignal },
@@ -57,7 +57,7 @@ function expand(value: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, expand(inner)]));
 }
 
-/** The object that holds the last name of a path such as `messages.0.id`, and that name. */
+/** For a path such as `messages.0.id`, returns the object and the last name. */
 function placeOf(value: JsonValue, path: string): [JsonObject, string] {
   const names = path.split(".");
   const last = names.pop() ?? "";

@@ -1,5 +1,5 @@
-// Listening to a caller's signal. One signal may be that of very many calls, and Node warns of a
-// leak at the eleventh listener; so a signal has one listener of ours, for all of them.
+// Listens to the AbortSignals of callers. Many calls may share one signal, and Node warns of a leak
+// at the eleventh listener. So this adds one listener to a signal, for all calls.
 
 const waiting = new WeakMap<AbortSignal, Listeners>();
 
@@ -11,7 +11,7 @@ class Listeners {
   };
 }
 
-/** Calls `callback` when the signal is aborted, unless `abortIgnore` came first. */
+/** Calls `callback` when the signal is aborted, until `abortIgnore`. */
 export function abortListen(signal: AbortSignal | undefined, callback: () => void): void {
   if (!signal) return;
   let listeners = waiting.get(signal);
@@ -30,7 +30,7 @@ export function abortIgnore(signal: AbortSignal | undefined, callback: () => voi
   signal.removeEventListener("abort", listeners.onAbort);
 }
 
-/** Waits, but no longer than until one of the signals is aborted. */
+/** Waits; resolves earlier if one of the signals is aborted. */
 export function pause(ms: number, ...signals: (AbortSignal | undefined)[]): Promise<void> {
   if (signals.some((signal) => signal?.aborted)) return Promise.resolve();
   return new Promise((resolve) => {

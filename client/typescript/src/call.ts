@@ -1,5 +1,4 @@
-// A call and its attempts: the deadline, the caller's signal, and sending it again if that was
-// asked for.
+// One call with its attempts: its deadline, its signal and its retries.
 
 import { Code } from "@connectrpc/connect";
 import { abortIgnore, abortListen } from "./abort.js";
@@ -22,7 +21,7 @@ import {
 import type { Link, Pending } from "./link.js";
 
 const REQUEST_BYTES_MAX = 16 * 1024 * 1024;
-export const TIMER_MS_MAX = 2 ** 31 - 1; // setTimeout takes no more: 24 days
+export const TIMER_MS_MAX = 2 ** 31 - 1; // the limit of setTimeout: 24 days
 
 export interface CallRequest {
   /** `/tine.v1.StoreService/GetSession` */
@@ -32,12 +31,12 @@ export interface CallRequest {
   readonly traceparent: string;
   readonly token: string;
   readonly sync?: boolean;
-  /** undefined: none. */
+  /** undefined: no deadline. */
   readonly timeoutMs: number | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Whether done twice is done once: it reads, or the server remembers its operation id. */
+  /** Whether it may be sent twice: it is a read, or the server remembers its operation id. */
   readonly isRepeatable: boolean;
-  /** For how long it is tried again, if it has no deadline; with one, until then. 0: never. */
+  /** How long to retry a call without a deadline; one with a deadline until then. 0: never. */
   readonly retryMs: number;
 }
 
@@ -51,7 +50,7 @@ export class Calls {
     this.#link = link;
   }
 
-  /** Resolves with the encoded reply; rejects with a ConnectError. */
+  /** Resolves with the encoded reply. Rejects with a ConnectError. */
   call(request: CallRequest): Promise<Uint8Array> {
     if (this.#isClosed) return Promise.reject(clientClosed());
     return new Promise((resolve, reject) => {
@@ -65,7 +64,7 @@ export class Calls {
     });
   }
 
-  /** Calls in flight end with the error, and later ones CANCELED. */
+  /** Ends calls in flight with the error, and later ones with CANCELED. */
   close(error = clientClosed()): void {
     this.#isClosed = true;
     for (const call of [...this.#open]) call.fail(error);
@@ -81,8 +80,8 @@ class Call implements Pending {
   readonly #link: Link;
   readonly #request: CallRequest;
   readonly #done: Done;
-  readonly #deadline: number; // Infinity: none
-  readonly #retryUntil: number; // 0: one attempt
+  readonly #deadline: number; // Infinity: no deadline
+  readonly #retryUntil: number; // 0: no retries
   #envelope: RequestFields;
   #deadlineTimer: NodeJS.Timeout | undefined;
   #patienceTimer: NodeJS.Timeout | undefined;
@@ -156,7 +155,7 @@ class Call implements Pending {
       return;
     }
     const error = errorOf(reply.code, reply.reason, reply.message);
-    // A server that refused with UNAVAILABLE is there, but not ready, and did nothing.
+    // The server runs but is not ready; it did nothing.
     if (reply.code === Code.Unavailable) this.#again(error, false);
     else this.fail(error);
   }
@@ -187,7 +186,7 @@ class Call implements Pending {
     this.#link.submit(this);
   }
 
-  // The first time at once if the connection broke: a server that was restarted is back.
+  // The first retry after a broken connection is immediate: a restarted server is already back.
   #again(error: Error, isBroken: boolean): void {
     const isAtOnce = isBroken && !this.#backoff;
     this.#backoff ??= new Backoff();
@@ -196,7 +195,7 @@ class Call implements Pending {
     else this.#pauseTimer = setTimeout(() => this.#attempt(), wait);
   }
 
-  // Timers do not hold the process; the link does, while it has the call.
+  // Timers do not keep the process alive. The link does while it has the call.
   #deadlineSet(): void {
     const left = this.#deadline - now();
     if (left === Number.POSITIVE_INFINITY) return;
@@ -207,7 +206,7 @@ class Call implements Pending {
     this.#deadlineTimer = setTimeout(onTime, timerMs(left)).unref();
   }
 
-  // A call that waits for its reply goes on waiting.
+  // When the time for retries is over, a call that has been sent still waits for its reply.
   #patienceSet(): void {
     if (this.#retryUntil === this.#deadline) return;
     const onTime = () => {

@@ -1,14 +1,14 @@
-// A stream that ends with the loop over it.
+// Ends a stream when the loop over it is left.
 
 /**
- * Makes leaving a loop end the stream that it reads. Connect does not tell a transport that a
- * `for await` was left by `break`, `return` or an error; this does, by the signal:
+ * Ends the stream when the loop over it is left by `break`, `return` or an error. Connect does not
+ * report that to a transport; this aborts the stream's signal:
  *
  *     for await (const { event } of closeOnBreak((signal) => tine.watchEvents({}, { signal }))) {
  *       if (event?.type === "session.created") break;
  *     }
  *
- * The stream is opened at once. To end it by another signal too, give both to `AbortSignal.any`.
+ * The stream is opened at once. To add another signal, combine both by `AbortSignal.any`.
  */
 export function closeOnBreak<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,

@@ -1,7 +1,7 @@
-// One connection: the socket, the hellos, and then payloads.
+// One connection: the socket, the exchange of hellos, and the payloads.
 //
-// The socket reads into one buffer that is used again and again (net's `onread`), so a chunk is
-// good only until its callback returns; FrameReader copies what it keeps.
+// The socket reads into one buffer, which is reused (net's `onread`). So a chunk is valid only
+// until its callback returns; FrameReader copies what it keeps.
 
 import { type Socket, connect as socketConnect } from "node:net";
 import type { Address } from "./address.js";
@@ -22,12 +22,12 @@ const INBOX_BYTES = 64 * 1024;
 const HELLO_MS_MAX = 5000;
 
 export interface Listener {
-  /** The hellos are exchanged. */
+  /** The hellos have been exchanged. */
   onOpen(): void;
-  /** False: read no more until `resume`. */
+  /** Returns false to stop reading until `resume`. */
   onPayload(payload: Uint8Array): boolean;
   onDrain(): void;
-  /** The end, said once; also of an attempt to connect, whose `code` is the system's. */
+  /** Called once, when the connection or the attempt to connect fails. `code`: as in ENOENT. */
   onBroken(why: string, code: string | undefined): void;
 }
 
@@ -43,7 +43,7 @@ export class Connection {
   #isBroken = false;
   #wantsMore = true;
 
-  /** Connects to a server of requests (`server` is REP) or of events (PUB). */
+  /** Connects to a server of requests (`server` is REP) or events (PUB). */
   constructor(address: Address, server: number, listener: Listener) {
     this.framing = address.framing;
     this.#listener = listener;
@@ -67,23 +67,23 @@ export class Connection {
     this.#socket.write(helloOf(server === REP ? REQ : SUB));
   }
 
-  /** Keeps the process from ending, or does not. */
+  /** Sets whether the socket keeps the process alive. */
   ref(isWanted: boolean): void {
     if (isWanted) this.#socket.ref();
     else this.#socket.unref();
   }
 
-  /** Whether what was sent waits for the peer to read. */
+  /** Whether the send buffer is full. */
   get isFull(): boolean {
     return this.#socket.writableNeedDrain;
   }
 
-  /** Whether all that was sent is the kernel's. */
+  /** Whether the send buffer is empty. */
   get isIdle(): boolean {
     return this.#socket.writableLength === 0;
   }
 
-  /** `onWritten` is told, and when it failed how. */
+  /** `onWritten` is called with the error, if there is one. */
   send(bytes: Uint8Array, onWritten: (error?: Error | null) => void): void {
     this.#socket.write(bytes, onWritten);
   }
@@ -93,7 +93,7 @@ export class Connection {
     this.#socket.resume();
   }
 
-  /** Ends it without telling the listener. */
+  /** Closes it without calling the listener. */
   destroy(): void {
     this.#isBroken = true;
     clearTimeout(this.#timer);
@@ -110,7 +110,7 @@ export class Connection {
     this.#listener.onBroken(why, code);
   }
 
-  // What net's `onread` wants to know: false pauses the socket.
+  // The result is for net's `onread`: false pauses the socket.
   #receive(chunk: Uint8Array): boolean {
     let rest = chunk;
     if (this.#helloSize < HELLO_BYTES) {
@@ -140,7 +140,7 @@ export class Connection {
   #open(): void {
     if (!isHelloOf(this.#hello, this.#server)) {
       const name = this.#server === REP ? "REP" : "PUB";
-      this.#end(`what listens there is no ${name} socket`);
+      this.#end(`the listening socket is not a ${name} socket`);
       return;
     }
     clearTimeout(this.#timer);

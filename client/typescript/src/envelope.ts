@@ -1,5 +1,5 @@
-// The envelope of proto/tine/v1/rpc.proto, written and read by hand: it is around every call, and
-// its body must stay the bytes that it is.
+// Encodes and decodes the envelope of proto/tine/v1/rpc.proto. This is hand-written because every
+// call needs it, and because it must not decode the body.
 
 import { Code } from "@connectrpc/connect";
 import {
@@ -15,23 +15,23 @@ import {
 export interface RequestFields {
   /** `/tine.v1.StoreService/GetSession` */
   readonly method: string;
-  /** "": none; so with all texts. */
+  /** "" in this and the other strings: absent. */
   readonly operationId: string;
-  /** 0: none. */
+  /** 0: no timeout. */
   readonly timeoutMs: number;
   readonly traceparent: string;
   readonly token: string;
-  /** Answered when this, and all before it, is on the disk. */
+  /** Answer after this write, and all before it, was flushed to disk. */
   readonly sync?: boolean;
   readonly body: Uint8Array;
 }
 
 export interface Reply {
-  /** 0: it succeeded. */
+  /** 0: success. */
   readonly code: Code | 0;
   readonly message: string;
   readonly reason: string;
-  /** Borrows from the reply's bytes. */
+  /** A view of the reply's bytes. */
   readonly body: Uint8Array;
 }
 
@@ -50,11 +50,11 @@ const STATUS_REASON = 3;
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-const CODE_MAX = Code.Unauthenticated; // gRPC has no more; another is UNKNOWN
+const CODE_MAX = Code.Unauthenticated; // the last code of gRPC; others become UNKNOWN
 
 const NOTHING = new Uint8Array(0);
 
-/** How many bytes `requestWrite` writes. */
+/** Returns how many bytes `requestWrite` writes. */
 export function requestSize(request: RequestFields): number {
   let size = textSize(request.method) + textSize(request.operationId);
   if (request.timeoutMs > 0) size += 1 + varintSize(request.timeoutMs);
@@ -64,7 +64,7 @@ export function requestSize(request: RequestFields): number {
   return length === 0 ? size : size + 1 + varintSize(length) + length;
 }
 
-/** Writes the encoded Request to `out` at `at`: fields in the order of numbers, the body last. */
+/** Encodes the Request to `out` at `at`. The fields are in the order of their numbers. */
 export function requestWrite(out: Buffer, at: number, request: RequestFields): void {
   let end = textWrite(out, at, METHOD, request.method);
   end = textWrite(out, end, OPERATION_ID, request.operationId);
@@ -97,9 +97,9 @@ function textWrite(out: Buffer, at: number, number: number, value: string): numb
   return end + out.write(value, end);
 }
 
-/** Reads an encoded Response. Throws WireError if the bytes are none. */
+/** Decodes a Response. Throws WireError if it is malformed. */
 export function replyRead(bytes: Uint8Array): Reply {
-  // A Response of no bytes says nothing, not even that all went well.
+  // Even a success is not encoded as nothing.
   if (bytes.length === 0) throw new WireError("the reply is empty");
   const fields = new FieldReader(bytes);
   const reply: Writable<Reply> = { code: 0, message: "", reason: "", body: NOTHING };
@@ -112,7 +112,7 @@ export function replyRead(bytes: Uint8Array): Reply {
   return code === 0 ? { code, message: "", reason: "", body } : { ...reply, body: NOTHING };
 }
 
-// A status said twice is merged, as protobuf has it: what the second one leaves out stays.
+// A repeated status is merged, as protobuf specifies: absent fields keep their values.
 function statusMerge(reply: Writable<Reply>, bytes: Uint8Array): void {
   const fields = new FieldReader(bytes);
   while (fields.next()) {

@@ -1,11 +1,11 @@
-// The statuses that the client itself comes to, in the words of libtine.
+// The errors of calls, and their reasons.
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Reason } from "./reason.js";
 
 const REASON = "tine-reason";
 
-/** Makes the error of a call. The reason is in its message, and in its metadata as `tine-reason`. */
+/** Creates the error of a call. The reason is in its message and, as `tine-reason`, in metadata. */
 export function errorOf(
   code: Code,
   reason: string,
@@ -15,19 +15,19 @@ export function errorOf(
   const text = isNameOf(code, reason) ? message : `${reason}: ${message}`;
   const error = new ConnectError(text, code, undefined, undefined, cause);
   (error as { rawMessage: string }).rawMessage = message;
-  // A faulty server may send any text, but a header's value may not hold every character.
+  // A faulty server may send characters that a header value must not contain.
   if (reason !== "") error.metadata.set(REASON, encodeURIComponent(reason));
   return error;
 }
 
-// Whether the reason says no more than the code, which ConnectError puts before the message.
+// Whether the reason equals the code, which ConnectError puts before the message.
 function isNameOf(code: Code, reason: string): boolean {
   return reason.replaceAll("_", "") === Code[code]?.toUpperCase() || reason === "";
 }
 
 /**
- * The reason that an error of this package gives: the name of a `Reason`, as `SESSION_NOT_FOUND`, or
- * the name of its code. "" for any other error. A newer server may give one that `Reason` lacks.
+ * Returns why a call failed: the name of a `Reason`, such as `SESSION_NOT_FOUND`, or of its code;
+ * "" for other errors. A newer server may return a name that is not in `Reason`.
  */
 export function reason(error: unknown): string {
   if (!(error instanceof ConnectError)) return "";
@@ -35,11 +35,11 @@ export function reason(error: unknown): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    return value; // another program's
+    return value; // not encoded by this package
   }
 }
 
-/** Whether a call failed for this reason. False for any other error. */
+/** Whether the error is of a call that failed for this reason. */
 export function isReason(error: unknown, wanted: Reason): boolean {
   return reason(error) === wanted;
 }
@@ -58,7 +58,7 @@ export function deadlineExceeded(wasSent: boolean): ConnectError {
   );
 }
 
-/** The call was given up by its caller. Another's ConnectError is handed on: it says more. */
+/** The caller aborted the call. A ConnectError as the abort reason is returned itself. */
 export function canceled(cause: unknown): ConnectError {
   if (cause instanceof ConnectError) return cause;
   return errorOf(Code.Canceled, "CANCELLED", "the call was cancelled", cause);

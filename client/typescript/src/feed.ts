@@ -1,5 +1,5 @@
-// A subscription to the bus. It is read only while somebody asks: one that is slow is not sent more
-// than the kernel and a short queue hold, and an idle one does not keep the process.
+// A subscription to the bus. It buffers a short queue of messages and then stops reading. It keeps
+// the process alive only while somebody waits for a message.
 
 import { abortIgnore, abortListen } from "./abort.js";
 import { Connection } from "./dial.js";
@@ -7,16 +7,16 @@ import { PUB } from "./frame.js";
 
 const QUEUE_MAX = 1024;
 
-/** `silence`: nothing came in time. `broken`: the connection is at its end. */
+/** `silence`: no message in time. `broken`: the connection has ended. */
 export type FeedNews = Uint8Array | "silence" | "broken";
 
 export class Feed {
-  /** Whether a message came: then the server counts the subscriber. */
+  /** Whether a message came: then the server has registered the subscriber. */
   isLive = false;
 
   readonly #connection: Connection;
   #queue: Uint8Array[] = [];
-  #at = 0; // in the queue
+  #at = 0; // position in the queue
   #isBroken = false;
   #isPaused = false;
   #wake: ((isNews: boolean) => void) | undefined;
@@ -40,7 +40,7 @@ export class Feed {
     this.#connection.ref(false);
   }
 
-  /** The next message; waits `ms` for it, or until the signal is aborted, which is `silence`. */
+  /** Returns the next message. Waits at most `ms`; an abort of the signal is `silence` too. */
   async next(ms: number, signal: AbortSignal): Promise<FeedNews> {
     for (;;) {
       const message = this.#queue[this.#at];
@@ -53,12 +53,12 @@ export class Feed {
     }
   }
 
-  /** Waits for the first message, or the end, for `ms` at most; takes nothing. */
+  /** Waits at most `ms` for the first message or the end. Removes nothing from the queue. */
   async settle(ms: number, signal: AbortSignal): Promise<void> {
     if (!this.isLive && !this.#isBroken) await this.#wait(ms, signal);
   }
 
-  /** Hangs up. What came before can still be taken. */
+  /** Closes the connection. Messages in the queue can still be taken. */
   close(): void {
     this.#isBroken = true;
     this.#connection.destroy();
@@ -88,8 +88,8 @@ export class Feed {
         resolve(isNews);
       };
       const onAbort = () => end(false);
-      // A loop that was kept busy for so long looks at its timers before its sockets: what came
-      // meanwhile is no silence.
+      // After a long block the event loop runs timers before sockets. So this first lets it read
+      // what has come in the meantime.
       let last: NodeJS.Immediate | undefined;
       const timer = setTimeout(() => {
         last = setImmediate(end, false);

@@ -1,22 +1,22 @@
-// The SP wire format (docs/wire.md): a hello of eight bytes, then frames. What comes in is copied
-// out of the socket's buffer once, into the payload that is handed on.
+// The SP wire format (docs/wire.md): a hello of eight bytes, then frames. Received bytes are copied
+// once, from the socket's buffer to the payload, which is allocated as the frame's length says.
 
 export type Framing = "ipc" | "tcp";
 
-/** Who a peer says that it is. */
+/** The protocol in a peer's hello. */
 export const REP = 0x31;
 export const PUB = 0x20;
 
 export const HELLO_BYTES = 8;
-/** Of a request's or a reply's payload: its id, four bytes, before the envelope. */
+/** The payload of a request or reply begins with its id; the envelope follows. */
 export const ID_BYTES = 4;
-/** A page of 16 MiB, and its envelope. */
+/** A page of 16 MiB with its envelope. */
 export const PAYLOAD_BYTES_MAX = 16 * 1024 * 1024 + 64 * 1024;
 
-const FRAME_TYPE = 1; // begins each frame on ipc
+const FRAME_TYPE = 1; // the first byte of each frame on ipc
 const LENGTH_BYTES = 8;
 
-/** The peer does not keep to the format; the connection is of no more use. */
+/** The peer violated the format; the connection is unusable. */
 export class FrameError extends Error {
   override name = "FrameError";
 }
@@ -25,17 +25,17 @@ export function helloOf(protocol: number): Uint8Array {
   return Uint8Array.of(0, 0x53, 0x50, 0, protocol >> 8, protocol & 0xff, 0, 0);
 }
 
-/** Whether the eight bytes are the hello of a peer of that protocol. */
+/** Whether the bytes are the hello of this protocol. */
 export function isHelloOf(bytes: Uint8Array, protocol: number): boolean {
   return Buffer.compare(bytes, helloOf(protocol)) === 0;
 }
 
-/** How many bytes of a frame come before its payload. */
+/** Returns the size of a frame's header. */
 export function prefixBytes(framing: Framing): number {
   return framing === "ipc" ? 1 + LENGTH_BYTES : LENGTH_BYTES;
 }
 
-/** Writes what comes before a payload of `size` bytes, and returns where it ends. */
+/** Writes the header for a payload of `size` bytes. Returns where it ends. */
 export function prefixWrite(out: Buffer, framing: Framing, size: number): number {
   let at = 0;
   if (framing === "ipc") out[at++] = FRAME_TYPE;
@@ -43,7 +43,7 @@ export function prefixWrite(out: Buffer, framing: Framing, size: number): number
   return out.writeUInt32BE(size >>> 0, at + 4);
 }
 
-/** Puts payloads together from what a socket receives. */
+/** Assembles payloads from the chunks that a socket receives. */
 export class FrameReader {
   readonly #framing: Framing;
   readonly #prefix: Buffer;
@@ -56,12 +56,12 @@ export class FrameReader {
     this.#prefix = Buffer.alloc(prefixBytes(framing));
   }
 
-  /** Whether the last chunk ended with a frame. */
+  /** Whether the last chunk ended at the end of a frame. */
   get isBetweenFrames(): boolean {
     return this.#prefixSize === 0 && this.#payload === undefined;
   }
 
-  /** Takes `chunk`, which it copies, and gives out each payload that is complete with it. */
+  /** Copies `chunk` and calls `onPayload` for each payload that it completes. */
   take(chunk: Uint8Array, onPayload: (payload: Uint8Array) => void): void {
     let at = 0;
     while (at < chunk.length || this.#isComplete()) {
@@ -100,7 +100,7 @@ export class FrameReader {
   #lengthRead(): number {
     const at = this.#framing === "ipc" ? 1 : 0;
     if (at === 1 && this.#prefix[0] !== FRAME_TYPE) {
-      throw new FrameError("it sent a frame that is none of SP");
+      throw new FrameError("it sent an invalid SP frame");
     }
     const length = this.#prefix.readUInt32BE(at) * 2 ** 32 + this.#prefix.readUInt32BE(at + 4);
     if (length > PAYLOAD_BYTES_MAX) throw new FrameError("it sent a reply that is too long");

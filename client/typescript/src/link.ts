@@ -1,9 +1,9 @@
-// The link to a server: at most one connection, the calls in flight on it, and those that wait for
-// their turn.
+// The link to a server: at most one connection, the calls in flight on it, and a queue of waiting
+// calls.
 //
-// Sends nothing twice. A call that ended before its reply came keeps its place among the 64 until
-// the reply is there or the connection ends, for the server counts it. The link holds the process
-// while a call waits, and only then.
+// It sends nothing twice. A call that ends before its reply occupies one of the 64 slots until the
+// reply comes or the connection ends, because the server counts it. The link keeps the process
+// alive only while a call waits.
 
 import { type Address, distrustOf } from "./address.js";
 import { Backoff, now } from "./backoff.js";
@@ -21,21 +21,21 @@ const ID_MASK = 0x7fffffff;
 
 /** A call, as the link sees it. */
 export interface Pending {
-  /** Whether it waits for a server that is not there; else it fails when one attempt does. */
+  /** Whether it waits for a server that is not running. Otherwise one failed attempt ends it. */
   readonly isPatient: boolean;
-  /** The bytes of its envelope, as of now. */
+  /** Returns the size of its envelope, with the time that is left now. */
   size(): number;
   write(out: Buffer, at: number): void;
-  /** It went out, and may be done. Taken back when it turns out that it did not. */
+  /** It was sent, so the server may execute it. Called with false if it was not sent after all. */
   onSent(wasSent: boolean): void;
   onReply(envelope: Uint8Array): void;
-  /** The connection broke after it had begun to be sent. */
+  /** The connection broke after a part of it was sent. */
   onBroken(why: string): void;
-  /** There is no connection for it. */
+  /** There is no connection. */
   onRefused(error: Error): void;
 }
 
-/** Put together, and to go out at the end of this turn of the event loop. */
+/** An encoded frame that is sent at the end of this turn of the event loop. */
 interface Unsent {
   readonly pending: Pending;
   readonly frame: Buffer;
@@ -46,7 +46,7 @@ export interface ConnectFailure {
   readonly why: string;
   /** Nobody listens on the Unix socket. */
   readonly isAbsent?: boolean;
-  /** tined should have been started, and could not be. */
+  /** The client tried to start tined and failed. */
   readonly cannotStart?: boolean;
 }
 
@@ -59,13 +59,13 @@ export interface LinkOptions {
 export class Link {
   readonly #options: LinkOptions;
   readonly #queue = new Set<Pending>();
-  /** By id: undefined for a call that ended before its reply came. */
+  /** By id; undefined for a call that ended before its reply. */
   readonly #inFlight = new Map<number, Pending | undefined>();
   readonly #ids = new Map<Pending, number>();
   #connection: Connection | undefined;
   #isOpen = false;
   #isStarting = false;
-  #wasStarted = false; // and nothing came through since
+  #wasStarted = false; // and there has been no connection since
   #hasReplied = false;
   #isHeld = true;
   #nextId = Math.floor(Math.random() * ID_BIT);
@@ -78,10 +78,10 @@ export class Link {
   #unsent: Unsent[] = [];
   #isClosed = false;
 
-  /** How many connections there have been. */
+  /** The number of connections so far. */
   connections = 0;
 
-  /** Of the last attempt to connect that failed. */
+  /** The last failed attempt to connect. */
   failure: ConnectFailure = { why: "it does not answer" };
 
   constructor(options: LinkOptions) {
@@ -93,7 +93,7 @@ export class Link {
     this.#pump();
   }
 
-  /** The call has ended otherwise, or is to be sent anew. */
+  /** Removes a call that has ended or will be submitted again. */
   withdraw(pending: Pending): void {
     this.#queue.delete(pending);
     const id = this.#ids.get(pending);
@@ -116,18 +116,18 @@ export class Link {
     return this.#isOpen;
   }
 
-  /** What to say to a call that has waited for a server long enough. */
+  /** The error for calls that cannot wait for a connection any longer. */
   refusal(): Error {
     return unavailable(`no tined answers at ${this.#name}: ${this.failure.why}`);
   }
 
-  /** Ends the connection; the next call makes another. What was in flight breaks. */
+  /** Closes the connection. Calls in flight break; the next call reconnects. */
   disconnect(why: string): void {
     this.#connection?.destroy();
     if (this.#connection) this.#break(why, undefined);
   }
 
-  /** Ends it for good. Whoever closes sees to the calls. */
+  /** Closes it for good. The caller ends the calls. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#connectTimer);
@@ -161,12 +161,13 @@ export class Link {
     this.#hold();
   }
 
-  // What is large waits here, where it can still be taken back, until the socket has taken the rest.
+  // Large frames wait in the queue, where they can be withdrawn, until the socket has sent the
+  // others.
   #canSend(): boolean {
     return this.#unsentBytes < UNSENT_BYTES_MAX && this.#connection?.isFull === false;
   }
 
-  // Nobody waits for any of the 64 that the server has. It gets some time to answer one.
+  // All 64 slots are occupied by calls that have ended. The server gets some time to answer one.
   #stuckSet(): void {
     this.#stuckTimer ??= setTimeout(() => {
       this.#stuckTimer = undefined;
@@ -184,7 +185,7 @@ export class Link {
     pending.write(frame, at);
     this.#inFlight.set(id, pending);
     this.#ids.set(pending, id);
-    // All that is sent in one turn of the event loop goes out with one system call.
+    // All frames of one turn of the event loop are sent by one system call.
     this.#unsent.push({ pending, frame });
     this.#unsentBytes += frame.length;
     if (this.#willFlush) return;
@@ -213,7 +214,7 @@ export class Link {
     const [first] = unsent;
     for (const { pending } of unsent) pending.onSent(true);
     if (first && unsent.length === 1 && connection.isIdle) {
-      // A connection that had gone stale shows it at the first byte: then nothing was sent.
+      // A stale connection fails at the first byte: then nothing was sent.
       connection.send(first.frame, (error) => {
         const { code } = (error ?? {}) as NodeJS.ErrnoException;
         if (code === "EPIPE") first.pending.onSent(false);
@@ -269,7 +270,7 @@ export class Link {
     const view = new DataView(payload.buffer, payload.byteOffset, ID_BYTES);
     const id = view.getUint32(0);
     const pending = this.#inFlight.get(id);
-    if (!this.#inFlight.delete(id)) return true; // one that nobody waits for
+    if (!this.#inFlight.delete(id)) return true; // nobody waits for it
     if (pending) {
       this.#ids.delete(pending);
       pending.onReply(payload.subarray(ID_BYTES));
@@ -296,8 +297,8 @@ export class Link {
       this.#start(this.#options.start);
       return;
     }
-    // One that never answered counts as a failed attempt: a server that accepts and hangs up is not
-    // to be connected to in a loop.
+    // A connection without any reply counts as a failed attempt. Otherwise the client would connect
+    // in a loop to a server that accepts and hangs up.
     if (!this.#hasReplied) this.#fail({ why, isAbsent });
     for (const pending of broken) {
       pending.onBroken(`the connection to ${this.#name} broke before the reply came: ${why}`);
@@ -311,7 +312,7 @@ export class Link {
     this.#refuse();
   }
 
-  // Those that do not wait for a server.
+  // Ends the calls that do not wait for a server.
   #refuse(): void {
     for (const pending of [...this.#queue]) {
       if (pending.isPatient) continue;
@@ -331,7 +332,7 @@ export class Link {
     start().then(() => finish(), finish);
   }
 
-  // Holds the process while somebody waits. (Starting and backing off hold it by themselves.)
+  // Keeps the process alive while a call waits. Starting tined and backing off do so themselves.
   #hold(): void {
     const isWanted = this.#queue.size > 0 || this.#ids.size > 0;
     if (!isWanted && this.#connectTimer) {

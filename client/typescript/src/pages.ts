@@ -1,16 +1,16 @@
-// The pages of a listing, one after the other.
+// Iterates over the pages of a listing.
 
 import type { CallOptions } from "@connectrpc/connect";
 
 /**
- * All pages of a listing, from the cursor of `request` to the end:
+ * Yields all pages of a listing, from the cursor of `request` to the end:
  *
  *     for await (const { sessions } of pages(tine.listSessions, { limit: 100 })) {
  *       for (const session of sessions) console.log(session.id);
  *     }
  *
- * Each page is one call, made when it is asked for; the options are those of each call. A page may be
- * empty. When a call fails the loop throws its error and ends.
+ * Each page is one call, which is made when the page is requested; the options apply to each call.
+ * A page may be empty. If a call fails, the iterator throws the error and ends.
  */
 export async function* pages<
   Request extends { cursor?: string },

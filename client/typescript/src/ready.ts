@@ -1,4 +1,4 @@
-// Waiting until the daemon answers.
+// Waits until the daemon answers.
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { pause } from "./abort.js";
@@ -8,15 +8,15 @@ import { canceled, clientClosed } from "./errors.js";
 import type { Link } from "./link.js";
 
 export interface ReadyOptions {
-  /** Gives up waiting when it is aborted. */
+  /** Cancels the wait. */
   signal?: AbortSignal;
-  /** How long to wait at most. Without it, and with 0: until the daemon answers. */
+  /** The maximum wait. Default, and 0: no limit. */
   timeoutMs?: number;
 }
 
 /**
- * Calls Health until it is answered. Rejects with the reason why it is not: when the time is up, and
- * at once when waiting cannot help. `closed` is aborted when the transport is closed.
+ * Calls Health until the server answers. Rejects with the reason why it does not: after the
+ * timeout, or at once if waiting cannot help. `closed` is aborted when the transport is closed.
  */
 export async function untilReady(
   link: Link,

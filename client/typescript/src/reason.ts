@@ -1,12 +1,12 @@
-// Why a call failed: the constants for `enum Reason` of store.proto.
+// The reasons why a call fails: constants for `enum Reason` of store.proto.
 
 import type { Reason as ContractReason } from "./gen/tine/v1/store_pb.js";
 
 type Name = Exclude<keyof typeof ContractReason, "UNSPECIFIED">;
 
 /**
- * The reasons of the contract. Each is the string that `reason(error)` returns for it. store.proto
- * says when it is given.
+ * The reasons of the contract. Each equals the string that `reason(error)` returns. store.proto
+ * documents them.
  */
 export const Reason = {
   SESSION_NOT_FOUND: "SESSION_NOT_FOUND",
@@ -41,6 +41,6 @@ export const Reason = {
   DEADLINE_EXCEEDED: "DEADLINE_EXCEEDED",
   UNAVAILABLE: "UNAVAILABLE",
   DATA_LOSS: "DATA_LOSS",
-} as const satisfies { [K in Name]: K }; // does not compile when the contract has others
+} as const satisfies { [K in Name]: K }; // a compile error if the contract differs
 
 export type Reason = (typeof Reason)[Name];

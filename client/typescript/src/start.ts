@@ -1,6 +1,6 @@
-// Starting tined, as the command line does (client/cli/start.c): whoever holds the lock starts one
-// and keeps the lock until it is ready, so 20 at once start one. tined itself refuses to be the
-// second on a socket, whoever starts it; so without flock(1) it works, too, only with more noise.
+// Starts tined, as the command line `tine` does. A client takes a lock, starts tined and holds the
+// lock until it is ready, so many clients at once start only one. Without flock(1) there is no
+// lock. That works too, because a second tined on the same socket ends by itself.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:fs";
@@ -12,14 +12,14 @@ import { unavailable } from "./errors.js";
 
 const READY_MS_MAX = 60_000;
 const HELLO_MS_MAX = 1000;
-const POLL_MS_MIN = 1; // tined is ready a few milliseconds after its start
+const POLL_MS_MIN = 1; // tined is ready within a few milliseconds
 const POLL_MS_MAX = 20;
-const LEAVING_MS_MAX = 15_000; // a tined that was told to stop gives up on its clients after 6 s
+const LEAVING_MS_MAX = 15_000; // a stopping tined waits for its clients for 6 s
 const LEAVING_POLL_MS = 200;
 const EXIT_IN_USE = 3;
 const IDLE_EXIT = "30m";
 
-/** Starts a tined that listens on the socket and resolves when it does. */
+/** Starts a tined on the socket and resolves when it listens. */
 export async function startTined(socketPath: string): Promise<void> {
   const tined = await findTined();
   const directory = await makeStateDirectory();
@@ -32,7 +32,7 @@ export async function startTined(socketPath: string): Promise<void> {
   }
 }
 
-/** The path of the program: `named`, else the one in PATH. Rejects if it is not there. */
+/** Returns the path of the program: `named`, or the one in PATH. Rejects if there is none. */
 export async function findTined(named = process.env["TINED"]): Promise<string> {
   if (process.platform !== "linux") throw unavailable("tined runs on Linux only");
   const { PATH: path = "" } = process.env;
@@ -56,10 +56,7 @@ async function makeStateDirectory(): Promise<string> {
   const { XDG_STATE_HOME: state, HOME: home } = process.env;
   const base = state?.startsWith("/") ? state : home?.startsWith("/") && join(home, ".local/state");
   if (!base) {
-    throw unavailable(
-      "no tined runs, and without $HOME or $XDG_STATE_HOME there is no place for its log; " +
-        "start one: tined",
-    );
+    throw unavailable("no tined runs, and its log has no directory: set $HOME or $XDG_STATE_HOME");
   }
   const directory = join(base, "tine");
   try {
@@ -70,8 +67,8 @@ async function makeStateDirectory(): Promise<string> {
   return directory;
 }
 
-// The lock of start.c. Node has no flock(2): flock(1) holds it for as long as its standard input is
-// open, so it is let go also when this process dies.
+// Node has no flock(2). A process of flock(1) holds the lock while its standard input is open, so
+// the lock is released when this process dies, too.
 class Lock {
   readonly #holder: ChildProcess | undefined;
 
@@ -106,7 +103,8 @@ function isListening(path: string): Promise<boolean> {
       done(answer);
     };
     const timer = setTimeout(end, HELLO_MS_MAX, false);
-    // Until its hello: NNG takes no connection for 100 ms after one that was closed without a word.
+    // It waits for the hello, because a server that uses NNG pauses for 100 ms after a connection
+    // that was closed without one.
     socket.once("data", () => end(true));
     socket.once("error", () => end(false));
     socket.once("close", () => end(false));
@@ -126,7 +124,7 @@ async function launch(tined: string, socketPath: string, logPath: string): Promi
         logPath,
       );
       if (code === undefined) return;
-      // Who has the socket and does not answer is about to listen, or about to leave.
+      // The process that holds the socket is starting or stopping.
       const isInUse = code === EXIT_IN_USE && performance.now() < giveUpAt;
       if (!isInUse) throw unavailable(await lastWords(log, size, logPath));
       await delay(LEAVING_POLL_MS);
@@ -137,17 +135,17 @@ async function launch(tined: string, socketPath: string, logPath: string): Promi
   }
 }
 
-/** Resolves when it has ended, with its exit code. */
+/** Returns the exit code of the process when it has ended. */
 function spawnTined(
   tined: string,
   socketPath: string,
   logPath: string,
   log: FileHandle,
 ): Promise<number> {
-  const { NOTIFY_SOCKET: _, ...environment } = process.env; // it is this process's own
+  const { NOTIFY_SOCKET: _, ...environment } = process.env; // for this process only
   const child = spawn(tined, ["--socket", resolve(socketPath), "--log-file", logPath], {
     cwd: "/",
-    detached: true, // in a session of its own
+    detached: true, // in its own session
     stdio: ["ignore", log.fd, log.fd],
     env: { TINE_IDLE_EXIT: IDLE_EXIT, ...environment },
   });
@@ -158,7 +156,7 @@ function spawnTined(
   });
 }
 
-/** Resolves when somebody listens; with the exit code if the process ended before. */
+/** Resolves when a server listens; with the exit code if the process ended before. */
 async function untilReady(
   socketPath: string,
   end: Promise<number>,
@@ -181,7 +179,7 @@ async function untilReady(
   return undefined;
 }
 
-// What it said last, to its log, is why it ended.
+/** Returns why tined ended, from its log. */
 export async function lastWords(log: FileHandle, from: number, logPath: string): Promise<string> {
   const { bytesRead, buffer } = await log.read(Buffer.alloc(4096), 0, 4096, from);
   const [, words] = /tined: (.*)/.exec(buffer.toString("utf8", 0, bytesRead)) ?? [];

@@ -1,4 +1,4 @@
-// A tined for tests: it has a store and a socket of its own, which are removed afterwards.
+// Runs a tined for tests, on a temporary store and socket.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -12,41 +12,41 @@ import { createTransport } from "./transport.js";
 
 const READY_MS_MAX = 60_000;
 const STOP_MS_MAX = 10_000;
-const IDLE_EXIT = "1h"; // ends a tined whose test was killed
-const TMPDIR_BYTES_MAX = 60; // leaves room for the rest of a socket's path
+const IDLE_EXIT = "1h"; // ends a tined whose test process was killed
+const TMPDIR_BYTES_MAX = 60; // leaves room for the rest of the path
 
 export interface TinedOptions {
-  /** The program. Without it $TINED, else the one in PATH. */
+  /** The path of the program. Default: $TINED, then the one in PATH. */
   tined?: string;
-  /** More of its command line, as `--ephemeral`. */
+  /** Additional arguments of tined, such as `--ephemeral`. */
   args?: readonly string[];
-  /** Holds its store, socket and log, and is kept. Without it a temporary one, which `close` removes. */
+  /** For store, socket and log; it is kept. Default: a temporary one, which `close` removes. */
   directory?: string;
-  /** How long `stop` waits before it kills. Default 10 s. */
+  /** How long `stop` waits before it kills tined. Default: 10 s. */
   stopTimeoutMs?: number;
 }
 
 /**
- * A tined that runs between `start` and `stop`:
+ * A tined for tests. It runs between `start` and `stop`:
  *
  *     const tined = await Tined.start();
  *     after(() => tined.close());
  *     const tine = createClient(StoreService, createTransport(tined.url));
  *
- * It gets none of this process's TINE_ variables, does not keep the process from ending, and ends with
- * it. Linux only, as tined is.
+ * It does not inherit TINE_ variables of this process. It does not keep the process alive, and it
+ * is killed when the process exits. Linux only, like tined.
  */
 export class Tined {
   readonly directory: string;
   readonly socket: string;
-  /** Where it listens: for `createTransport`. */
+  /** For `createTransport`. */
   readonly url: string;
   readonly log: string;
   readonly #options: TinedOptions;
   #process: ChildProcess | undefined;
   #end: Promise<string | undefined> = Promise.resolve(undefined);
 
-  /** Throws when the path of the directory is too long for a socket in it. */
+  /** Throws INVALID_ARGUMENT if the path of the directory is too long for a socket. */
   constructor(options: TinedOptions = {}) {
     this.#options = options;
     const isLong = Buffer.byteLength(tmpdir()) > TMPDIR_BYTES_MAX;
@@ -61,7 +61,7 @@ export class Tined {
     leftovers.add(this.#remove);
   }
 
-  /** Makes one and starts it. */
+  /** Creates one and starts it. */
   static async start(options: TinedOptions = {}): Promise<Tined> {
     const tined = new Tined(options);
     try {
@@ -73,14 +73,14 @@ export class Tined {
     return tined;
   }
 
-  /** Of the process; undefined when it does not run. */
+  /** The process id; undefined if it is not running. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
 
   /**
-   * Starts it, on the store that it left if it ran before, and resolves when it answers. Rejects with
-   * the reason why it does not.
+   * Starts it and resolves when it answers. It keeps the store of an earlier run. Rejects with the
+   * reason why it does not start.
    */
   async start(): Promise<void> {
     if (this.#process) return;
@@ -104,10 +104,7 @@ export class Tined {
     }
   }
 
-  /**
-   * Ends it in order, and by force when it does not end within `stopTimeoutMs`. Its store stays, for
-   * another `start`.
-   */
+  /** Stops it, and kills it after `stopTimeoutMs`. The store is kept for another `start`. */
   async stop(): Promise<void> {
     const child = this.#process;
     const timer = setTimeout(
@@ -118,12 +115,12 @@ export class Tined {
     clearTimeout(timer);
   }
 
-  /** Ends it at once, as a crash does. Its store stays, for another `start`. */
+  /** Kills it, like a crash. The store is kept for another `start`. */
   kill(): Promise<void> {
     return this.#signal("SIGKILL");
   }
 
-  /** Stops it, and removes its directory if that is a temporary one. */
+  /** Stops it and removes its directory, if that is a temporary one. */
   async close(): Promise<void> {
     await this.stop();
     leftovers.delete(this.#remove);
@@ -153,7 +150,7 @@ export class Tined {
   };
 }
 
-// What is to be removed of those that are not closed when the process ends.
+// Clean up after those that are not closed when the process exits.
 const leftovers = new Set<() => void>();
 
 function removeLeftovers(): void {
@@ -167,7 +164,7 @@ function environment(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(own), TINE_IDLE_EXIT: IDLE_EXIT };
 }
 
-/** Resolves when the process has ended; with the reason if it did not start. */
+/** Resolves when the process has ended; with the reason if it could not be executed. */
 function endOf(child: ChildProcess): Promise<string | undefined> {
   return new Promise((done) => {
     child.once("error", (error) => done(`tined does not start: ${error.message}`));
@@ -175,7 +172,7 @@ function endOf(child: ChildProcess): Promise<string | undefined> {
   });
 }
 
-/** Resolves when it answers; with the reason why it does not, "" when only its log knows. */
+/** Resolves with undefined when it answers, else with the reason; "" if that is in its log. */
 async function untilReady(
   url: string,
   end: Promise<string | undefined>,

@@ -42,46 +42,47 @@ import { Watch, type WatchHost } from "./watch.js";
 import { BYTES, varintSize, varintWrite } from "./wire.js";
 
 const SERVICE = "/tine.v1.StoreService/";
-// It stores nothing, so its operation id is not remembered: again is twice.
+// The server does not remember its operation id, because it stores nothing.
 const BROADCAST = `${SERVICE}BroadcastEvent`;
 const WATCH = `${SERVICE}WatchEvents`;
 const OPERATION_ID = "tine-operation-id";
 
 export interface TransportOptions {
-  /** What the daemon's token file says; asked for over tcp. */
+  /** The content of the server's token file; needed for tcp. */
   token?: string;
-  /** Starts a `tined` when nobody listens: on `ipc://`, on Linux. The binary is $TINED, or in PATH. */
+  /** Start a tined ($TINED, or the one in PATH) if none is running. For `ipc://`, on Linux. */
   start?: boolean;
   /**
-   * Sends a call again, under the same operation id, when its connection broke or the server said
-   * UNAVAILABLE: until the call's deadline, or for so long if it has none. 0, the default: never.
+   * How long to retry a call when the connection breaks or the server answers UNAVAILABLE. A call
+   * with a deadline is retried until then. A retry has the same operation id. Default: 0, no
+   * retries.
    */
   retryMs?: number;
-  /** The timeout of calls that say none. */
+  /** The timeout of calls without one. */
   defaultTimeoutMs?: number;
   interceptors?: Interceptor[];
 }
 
-/** A Connect transport to a tined, with a connection that it makes when it is needed. */
+/** A Connect transport to a tined. It connects when a call needs it. */
 export interface TineTransport extends Transport {
   /** The server's address. */
   readonly url: string;
   /**
-   * Waits until the daemon answers, and starts it first if `start` was given. Rejects with the reason
-   * why it does not answer: when `timeoutMs` has passed, and at once when waiting cannot help (tined
-   * cannot be started, the token is wrong, the transport is closed). An aborted `signal` is CANCELED.
+   * Waits until the daemon answers. Starts it first if the option `start` is set. Rejects with the
+   * reason why it does not answer: after `timeoutMs`, or at once if waiting cannot help (tined
+   * cannot be started, the token is wrong, the transport is closed). An aborted `signal` is
+   * CANCELED.
    */
   ready(options?: ReadyOptions): Promise<void>;
-  /** Ends the connection. Calls in flight, watches, and later calls end CANCELED. */
+  /** Closes the connection. Pending and later calls, and watches, end with CANCELED. */
   close(): void;
 }
 
 /**
- * Makes a transport for `createClient(StoreService, transport)`. The URL is `ipc://PATH` or
- * `tcp://HOST:PORT`; without one it is `$TINE_URL`, `$TINE_SOCKET`, or where tined listens by
- * itself. Throws INVALID_ARGUMENT when it is none of these, or the path of the socket has more than
- * 107 bytes. Nothing is connected yet. Many calls may be in flight at once, 64 of them at the server;
- * the others wait their turn.
+ * Creates a transport for `createClient(StoreService, transport)`. The URL is `ipc://PATH` or
+ * `tcp://HOST:PORT`; the default is `$TINE_URL`, then `$TINE_SOCKET`, then tined's default socket.
+ * Throws INVALID_ARGUMENT if the URL is invalid or the path of the socket has more than 107 bytes.
+ * The transport connects at the first call. At most 64 calls are in flight; further calls wait.
  */
 export function createTransport(url?: string, options: TransportOptions = {}): TineTransport {
   return new Channel(url ? { url, isInTmp: false } : defaultPlace(), options);
@@ -139,7 +140,7 @@ class Channel implements TineTransport {
     const message = create(method.input, input);
     const { interceptors } = this.#options;
     if (!interceptors?.length) return this.#call(method, message, headers, timeout, signal);
-    // Here, for an interceptor may send a call again: then it is the same one.
+    // Before the interceptors: one that repeats the call then repeats the id.
     if (!isRead(method) && !headers?.has(OPERATION_ID)) {
       headers ??= new Headers();
       headers.set(OPERATION_ID, randomUUID());
@@ -178,11 +179,11 @@ class Channel implements TineTransport {
             this.#watch(method, request.message, request.header, timeout, request.signal),
         })
       : this.#watch(method, input, headers, timeout, signal);
-    response.catch(() => {}); // whoever iterates sees it; nobody must
+    response.catch(() => {}); // the error is for the iterator, which the caller may not use
     return response;
   }
 
-  // Connect's rule: zero and less is none, also where there is a default.
+  // Connect's rule: zero and less mean no timeout, even if there is a default.
   #timeoutOf(timeoutMs: number | undefined): number | undefined {
     const value = timeoutMs ?? this.#options.defaultTimeoutMs;
     return value === undefined || value <= 0 ? undefined : value;
@@ -264,8 +265,8 @@ class Channel implements TineTransport {
     };
   }
 
-  // Aborts the watch with the caller's signal, at its deadline, or with the transport. Returns what
-  // is to be called when the watch has ended by itself.
+  // Aborts the watch by the caller's signal, at its deadline, or with the transport. The caller
+  // calls the returned function when the watch has ended by itself.
   #linkEnd(
     stop: AbortController,
     signal: AbortSignal | undefined,
@@ -288,7 +289,7 @@ class Channel implements TineTransport {
     return end;
   }
 
-  // A call that waits keeps its place among the 64 of a connection: a watch has one of its own.
+  // A waiting ListEvents would occupy one of the 64 slots of the shared connection.
   #watchCalls(signal: AbortSignal, header: Headers | undefined) {
     const link = new Link(this.#linkOptions());
     const calls = new Calls(link);
@@ -321,8 +322,7 @@ class Channel implements TineTransport {
   }
 }
 
-// A stream that was left by a plain `break` is not told of it; when it is collected nobody can ask
-// for its events any more.
+// A stream that was left by a plain `break` is not notified. It ends when it is garbage-collected.
 const leftWatches = new FinalizationRegistry((stop: AbortController) => {
   stop.abort(canceled(undefined));
 });
@@ -331,7 +331,7 @@ function limitsOf(timeoutMs: number | undefined, signal: AbortSignal | undefined
   return { ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(signal ? { signal } : {}) };
 }
 
-// Headers are made only for those who ask: they take longer than the rest of the reply.
+// Headers are created on demand: that takes longer than the rest of the reply.
 class UnaryReply<I extends DescMessage, O extends DescMessage> implements UnaryResponse<I, O> {
   readonly stream = false;
   readonly method: DescMethodUnary<I, O>;
@@ -390,7 +390,7 @@ function decode<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): Mess
   }
 }
 
-// Through its bytes: the caller's generated code need not be this package's.
+// Encoded and decoded, because the caller's generated code may not be this package's.
 async function requestOf<I extends DescMessage>(
   method: DescMethodStreaming<I, DescMessage>,
   input: AsyncIterable<MessageInitShape<I>>,
@@ -401,7 +401,7 @@ async function requestOf<I extends DescMessage>(
   throw invalidArgument("WatchEvents takes one request");
 }
 
-// A WatchEventsResponse of an encoded Event.
+// Encodes a WatchEventsResponse with an encoded Event.
 function wrap(event: Uint8Array): Uint8Array {
   const out = new Uint8Array(1 + varintSize(event.length) + event.length);
   out[0] = (1 << 3) | BYTES;

@@ -1,17 +1,16 @@
-// Watching: the bus for speed, ListEvents for certainty (docs/wire.md, "Watching, for who writes a
-// client"; client/c/watch.c is the same in C).
+// A watch: the bus for speed, ListEvents for certainty (docs/wire.md).
 //
-// ListEvents misses nothing: sequences of one store have no gaps and never repeat, also over
-// restarts, and the instance id tells when it is another store. So where a watch stands is two
-// fields. The bus tells at once but may lose. Hence the order: subscribe, then list, then take from
-// the bus what follows the position; drop what is not past it; and where it does not follow, list
-// again. Until the first message of a connection nobody knows whether the server counts the
-// subscriber in, so until then the watch lists now and again. Without a bus it lists, and waits at
-// the server for news.
+// ListEvents misses nothing. The sequences of a store have no gaps and never repeat, even across
+// restarts, and the instance id identifies the store. So the position of a watch consists of two
+// fields. The bus delivers at once but may lose messages. Therefore a watch subscribes first, then
+// lists, then takes from the bus the events that directly follow its position. It drops older
+// events, and after a gap it lists again. Until the first message of a subscription it is unknown
+// whether the server has registered the subscriber, so until then the watch lists from time to
+// time. Without a bus it calls ListEvents with wait_ms.
 //
-// Everything happens while somebody waits for the next event. A watch that nobody asks for a while
-// hangs up and takes its place up again when it is asked: one that was left behind by a plain
-// `break` costs nothing.
+// The watch works only while the caller waits for the next event. If nobody waits for a while, it
+// disconnects, and it goes on from its position when it is called again. So a watch that was left
+// by a plain `break` costs nothing.
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -29,40 +28,40 @@ import {
 import { BYTES, FieldReader, textCheck, textRead, VARINT, WireError } from "./wire.js";
 
 const WAIT_MS_MAX_AT_ONCE = 30_000;
-const REPLY_MS_MAX = 10_000; // beyond the wait
+const REPLY_MS_MAX = 10_000; // in addition to the wait
 const PAGE_EVENTS_MAX = 1000;
 const PAUSE_MS_MIN = 20;
 const PAUSE_MS_MAX = 1000;
 const START_ATTEMPTS_MAX = 5;
-const FIRST_MESSAGE_MS_MAX = 100; // then a watch begins without it
-const UNSURE_MS_MIN = 5; // between the listings until the first message …
-const UNSURE_MS_MAX = 160; // … twice as long each time
+const FIRST_MESSAGE_MS_MAX = 100; // then the watch begins without it
+const UNSURE_MS_MIN = 5; // between listings until the first message
+const UNSURE_MS_MAX = 160; // doubles up to this
 const SUBSCRIBE_MS_MIN = 50;
 const SUBSCRIBE_MS_MAX = 30_000;
 const NEVER = 2n ** 64n;
 
 export interface WatchLimits {
-  /** How long a bus may be silent: three heartbeats. */
+  /** The maximum silence of the bus: three heartbeats. */
   readonly silenceMs: number;
-  /** How long a watch that nobody asks keeps its connections. */
+  /** How long the connections are kept while nobody waits for an event. */
   readonly unaskedMs: number;
 }
 
 const LIMITS: WatchLimits = { silenceMs: 15_000, unaskedMs: 60_000 };
 
-/** What a watch asks of its connection. */
+/** What a watch needs from its connection. */
 export interface WatchHost {
-  /** The path of the bus; undefined: there is none. */
+  /** The path of the bus; undefined if there is none. */
   readonly eventsPath: string | undefined;
-  /** Calls a method of StoreService by name, patiently or not. */
+  /** Calls a method of StoreService. With `isPatient` it waits for a server. */
   call(
     method: string,
     body: Uint8Array,
     options: { timeoutMs?: number; isPatient: boolean; signal: AbortSignal },
   ): Promise<Uint8Array>;
-  /** Rises with each connection. */
+  /** The number of connections so far. */
   connections(): number;
-  /** Lets go of the connection until the next call. */
+  /** Closes the connection until the next call. */
   disconnect(): void;
 }
 
@@ -80,7 +79,7 @@ interface BusMessage {
   event: Uint8Array;
 }
 
-// The numbers of an Event's fields that are texts.
+// The numbers of the string fields of an Event.
 const EVENT_TEXTS: ReadonlySet<number> = new Set([3, 4, 5, 6, 7, 8, 12]);
 
 interface Page {
@@ -96,22 +95,22 @@ export class Watch {
   readonly #request: WatchEventsRequest;
   readonly #signal: AbortSignal;
   readonly #limits: WatchLimits;
-  readonly #topic: string; // what topics of the session begin with
-  #after: bigint; // the sequence of the last event given out or left out
+  readonly #topic: string; // the prefix of the session's topics
+  #after: bigint; // the sequence of the last event that was returned or skipped
   #instanceId: string;
   #page: Page | undefined;
   #pageAt = 0;
-  #pauseMs = 0; // after replies that came empty before their time
+  #pauseMs = 0; // after empty replies that came too early
 
   #feed: Feed | undefined;
-  #isBehind = true; // there may be events that the bus did not or will not tell of
-  #toldNewest = 0n; // by the bus, when it told of a gap
-  #heardAt = 0; // the last message came, or else the subscription was made
-  #unsureMs = UNSURE_MS_MIN; // the next time between two listings
-  #failures = 0; // of subscriptions, in a row
+  #isBehind = true; // there may be events that the bus does not deliver
+  #toldNewest = 0n; // the newest sequence that the bus showed behind a gap
+  #heardAt = 0; // the time of the last message or of the subscription
+  #unsureMs = UNSURE_MS_MIN; // until the next listing
+  #failures = 0; // of subscriptions, consecutive
   #subscribeAfter = 0;
-  #connections = 0; // that there had been
-  #unasked: NodeJS.Timeout | undefined; // nobody waits for an event
+  #connections = 0; // at the last listing
+  #unasked: NodeJS.Timeout | undefined; // runs while nobody waits for an event
 
   constructor(host: WatchHost, request: WatchEventsRequest, signal: AbortSignal, limits = LIMITS) {
     this.#limits = limits;
@@ -129,8 +128,8 @@ export class Watch {
   }
 
   /**
-   * Takes its place. The first page names the store, and says whether the position is one of its.
-   * While the oldest event is being pruned it may be gone by the time it is asked for.
+   * Finds the position. The first page returns the id of the store and checks the position. The
+   * oldest event may be pruned between Stats and ListEvents; then this tries again.
    */
   async begin(): Promise<void> {
     this.#feedKeep();
@@ -157,7 +156,7 @@ export class Watch {
     this.#after = this.#request.start === WatchStart.OLDEST && oldest > 0n ? oldest - 1n : newest;
   }
 
-  /** The encoded events. Ends only by an error, or when it is no longer asked. */
+  /** Yields encoded events. Ends with an error or when the caller leaves the loop. */
   async *events(): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for (;;) {
@@ -196,7 +195,7 @@ export class Watch {
     this.#host.disconnect();
   }
 
-  // The next event of the page that is wanted.
+  // Returns the next matching event of the page.
   #pageTake(): Uint8Array | undefined {
     const page = this.#page;
     while (page && this.#pageAt < page.events.length) {
@@ -210,7 +209,7 @@ export class Watch {
     return undefined;
   }
 
-  // Subscribes if that is due. Everything must be listed once afterwards.
+  // Subscribes if that is due. Events before the subscription must be listed.
   #feedKeep(): void {
     const { eventsPath } = this.#host;
     if (this.#feed || eventsPath === undefined || now() < this.#subscribeAfter) return;
@@ -220,7 +219,7 @@ export class Watch {
     this.#feed = new Feed(eventsPath);
   }
 
-  // There is no bus, or it is of no use: goes on without, and tries again later.
+  // The bus is missing or unusable: goes on without it and tries again later.
   #feedDrop(): void {
     this.#feed?.close();
     this.#feed = undefined;
@@ -229,7 +228,7 @@ export class Watch {
     this.#subscribeAfter = now() + ms * (1 - Math.random() / 4);
   }
 
-  // The next event that the bus has; undefined: it is to be listed, or there is no bus now.
+  // Returns the next event of the bus; undefined if the watch must list or has no bus.
   async #feedTake(feed: Feed): Promise<Uint8Array | undefined> {
     while (this.#feed === feed && !this.#isBehind && !this.#signal.aborted) {
       const isUnsure = !feed.isLive;
@@ -237,7 +236,8 @@ export class Watch {
       const news = await feed.next(isUnsure ? Math.min(left, this.#unsureMs) : left, this.#signal);
       if (news instanceof Uint8Array) {
         this.#heardAt = now();
-        if (!isUnsure) this.#failures = 0; // one message may be all that it ever sends
+        // Not after the first message: a bus may send only one.
+        if (!isUnsure) this.#failures = 0;
         const event = this.#messageTake(news);
         if (event) return event;
       } else if (news === "broken" || now() >= this.#heardAt + this.#limits.silenceMs) {
@@ -250,8 +250,8 @@ export class Watch {
     return undefined;
   }
 
-  // The event of a message of the bus, if it is one that the watch wants now. All messages are
-  // looked at: those of other sessions move the position too.
+  // Returns the event of a message if it is the next one of the watch. Handles events of other
+  // sessions too, because they move the position.
   #messageTake(message: Uint8Array): Uint8Array | undefined {
     let read: BusMessage;
     try {
@@ -269,7 +269,7 @@ export class Watch {
     } else if (isHeartbeat) {
       if (head.sequence > this.#after) this.#fallBehind(head.sequence);
     } else if (isKept && head.sequence <= this.#after) {
-      return undefined; // listed already
+      return undefined; // already listed
     } else if (isKept && !this.#isNext(head, isMine)) {
       if (isMine) this.#fallBehind(head.sequence);
     } else {
@@ -279,9 +279,9 @@ export class Watch {
     return undefined;
   }
 
-  // Whether an event that has a sequence is the next one of the watch. One of a session says which
-  // one was the session's last: between that and the position there is none of it. What a purged
-  // session's watch gets, ListEvents says.
+  // Whether no event of the watch is missing before this one. An event of a session has the
+  // sequence of the session's previous one. How a watch of a purged session ends, ListEvents
+  // decides.
   #isNext(head: EventHead, isMine: boolean): boolean {
     const isOfSession = this.#topic !== "" && isMine;
     if (isOfSession && head.type === "session.purged") return false;
@@ -290,13 +290,13 @@ export class Watch {
     return isOfSession && previous > 0n && previous <= this.#after;
   }
 
-  // A gap, up to the sequence that was told.
+  // There is a gap up to this sequence.
   #fallBehind(toldNewest: bigint): void {
     this.#isBehind = true;
     this.#toldNewest = toldNewest;
   }
 
-  // Lists what comes after the position. Waits for news only where no bus would tell of them.
+  // Lists events after the position. Waits at the server only if there is no bus.
   async #pageFetch(isFirst: boolean): Promise<void> {
     let waitMs = this.#feed || isFirst ? 0 : WAIT_MS_MAX_AT_ONCE;
     if (waitMs > 0 && this.#host.eventsPath !== undefined) {
@@ -306,7 +306,7 @@ export class Watch {
     const page = await this.#pageAsk(waitMs, isFirst);
     if (this.#connections !== this.#host.connections()) {
       this.#connections = this.#host.connections();
-      this.#failures = 0; // whoever is there now may have a bus
+      this.#failures = 0; // the new server may have a bus
     }
     this.#instanceId ||= page.instanceId;
     this.#pageReplace(page);
@@ -315,8 +315,8 @@ export class Watch {
     }
   }
 
-  // A server that does not answer is left for another connection, and one that has too much to do is
-  // waited for; but where the watch has not begun it is the caller who says how long to wait.
+  // Reconnects if the server does not answer, and waits if it is overloaded. Before the watch has
+  // begun only the caller's timeout applies.
   async #pageAsk(waitMs: number, isFirst: boolean): Promise<Page> {
     const request = create(ListEventsRequestSchema, {
       afterSequence: this.#after,
@@ -343,7 +343,7 @@ export class Watch {
     }
   }
 
-  // Takes over a page: the one before was given out whole.
+  // Sets the next page. All events of the previous one have been returned.
   #pageReplace(page: Page): void {
     this.#page = page;
     this.#pageAt = 0;
@@ -351,13 +351,13 @@ export class Watch {
     else this.#after = page.nextAfter;
     if (page.more) return;
     this.#isBehind = false;
-    // The bus told of events that the store does not have: it is another's.
+    // The bus announced events that the store does not have: it is the bus of another one.
     if (this.#feed && page.newest < this.#toldNewest) this.#feedDrop();
     this.#toldNewest = 0n;
   }
 
-  // A server with too many calls that wait answers at once, with nothing: it is not to be asked in
-  // a loop. So does one that is about to stop.
+  // A server that stops, or has too many waiting calls, answers at once with an empty page. It must
+  // not be called in a loop.
   async #pauseIfHurried(askedMs: number, begun: number): Promise<void> {
     if (now() - begun > askedMs / 2) return;
     this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, PAUSE_MS_MIN), PAUSE_MS_MAX);
@@ -365,7 +365,7 @@ export class Watch {
   }
 }
 
-/** Takes a message of the bus apart. Throws WireError if it is none. */
+/** Decodes a message of the bus. Throws WireError if it is malformed. */
 export function messageRead(message: Uint8Array): BusMessage {
   const end = message.indexOf(0);
   if (end < 0) throw new WireError("no topic");
@@ -373,7 +373,7 @@ export function messageRead(message: Uint8Array): BusMessage {
   return { topic: textRead(message.subarray(0, end)), head: headRead(event), event };
 }
 
-/** What is to be known of an encoded Event before it is decoded. Throws WireError if it is none. */
+/** Decodes the fields of an Event that a watch needs. Throws WireError if it is malformed. */
 export function headRead(bytes: Uint8Array): EventHead {
   const head = { sequence: 0n, previousSessionSequence: 0n, instanceId: "", type: "" };
   const fields = new FieldReader(bytes);
@@ -390,7 +390,7 @@ export function headRead(bytes: Uint8Array): EventHead {
   return head;
 }
 
-// A ListEventsResponse whose events stay bytes: they are decoded by the caller's own code.
+// Decodes a ListEventsResponse, but not its events: the caller's generated code does that.
 function pageRead(bytes: Uint8Array): Page {
   const page: Page = { events: [], nextAfter: 0n, more: false, newest: 0n, instanceId: "" };
   try {

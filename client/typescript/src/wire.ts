@@ -1,6 +1,6 @@
-// The protobuf wire format, for what the client reads and writes itself: the envelope, and of the
-// events what a watch must know before it decodes them. As strict as the server's own reader: a
-// tag has at most 5 bytes and a varint at most 64 bits, and there are no groups.
+// The protobuf wire format, for the envelope and for the fields of events that a watch needs. It is
+// as strict as the server: a tag has at most 5 bytes, a varint at most 64 bits, and groups are
+// invalid.
 
 import { isUtf8 } from "node:buffer";
 
@@ -13,19 +13,19 @@ const NUMBER_MAX = (1 << 29) - 1;
 const TAG_BYTES_MAX = 5;
 const VARINT_BYTES_MAX = 10;
 
-/** Bytes that are no protobuf message. */
+/** The bytes are not a valid protobuf message. */
 export class WireError extends Error {
   override name = "WireError";
 }
 
-/** Steps through the fields of one message. */
+/** Iterates over the fields of one message. */
 export class FieldReader {
-  /** Of the field that `next` came to. */
+  /** The number of the current field. */
   number = 0;
   type = 0;
-  /** The value of a VARINT or a fixed field. */
+  /** The value of a VARINT field. */
   value = 0n;
-  /** Where a BYTES field's content begins and ends. */
+  /** The bounds of the content of a BYTES field. */
   start = 0;
   end = 0;
 
@@ -36,7 +36,7 @@ export class FieldReader {
     this.#bytes = bytes;
   }
 
-  /** Goes to the next field. False: there is none. */
+  /** Moves to the next field. Returns false at the end. */
   next(): boolean {
     if (this.#at === this.#bytes.length) return false;
     const before = this.#at;
@@ -44,12 +44,12 @@ export class FieldReader {
     if (this.#at - before > TAG_BYTES_MAX) throw new WireError("a tag is too long");
     this.number = Math.floor(tag / 8);
     this.type = tag % 8;
-    if (this.number === 0 || this.number > NUMBER_MAX) throw new WireError("no field's number");
+    if (this.number === 0 || this.number > NUMBER_MAX) throw new WireError("invalid field number");
     this.#content();
     return true;
   }
 
-  /** The content of a BYTES field; borrows from the message. */
+  /** The content of a BYTES field, as a view of the message. */
   bytes(): Uint8Array {
     return this.#bytes.subarray(this.start, this.end);
   }
@@ -69,7 +69,7 @@ export class FieldReader {
         this.#skip(this.#small());
         return;
       default:
-        throw new WireError("no type of a field");
+        throw new WireError("invalid wire type");
     }
   }
 
@@ -80,7 +80,7 @@ export class FieldReader {
     this.end = this.#at;
   }
 
-  // A varint as a number: exact up to 2^53, and far more than any length beyond it.
+  // A varint as a number. Above 2^53 it is not exact, but larger than any valid length.
   #small(): number {
     const first = this.#bytes[this.#at];
     if (first !== undefined && first < 0x80) {
@@ -91,7 +91,7 @@ export class FieldReader {
   }
 
   #varint(): bigint {
-    let low = 0; // 28 bits, then what is above them
+    let low = 0; // the lowest 28 bits; `value` holds the rest
     let value = 0n;
     for (let i = 0; i < VARINT_BYTES_MAX; i++) {
       const byte = this.#bytes[this.#at + i];
@@ -108,15 +108,15 @@ export class FieldReader {
   }
 }
 
-// A U+FEFF in front of a text is one of its characters.
+// A leading U+FEFF is part of the text.
 const text = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Checks that the content of a string field is UTF-8: else the message is malformed. */
+/** Throws WireError if the content of a string field is not UTF-8. */
 export function textCheck(bytes: Uint8Array): void {
-  if (!isUtf8(bytes)) throw new WireError("a text is no UTF-8");
+  if (!isUtf8(bytes)) throw new WireError("a string is not UTF-8");
 }
 
-/** The content of a string field. */
+/** Decodes the content of a string field. Throws WireError. */
 export function textRead(bytes: Uint8Array): string {
   textCheck(bytes);
   return text.decode(bytes);
@@ -128,7 +128,7 @@ export function varintSize(value: number): number {
   return size;
 }
 
-/** Writes a varint at `at` and returns where it ends. */
+/** Writes a varint at `at`. Returns where it ends. */
 export function varintWrite(out: Uint8Array, at: number, value: number): number {
   let end = at;
   let left = value;

@@ -21,7 +21,7 @@ for (const code of ["ENOENT", "ECONNREFUSED"]) {
     let socket = join(temporary(), "status.sock");
     if (code === "ECONNREFUSED") {
       const killed = await Daemon.run("--ephemeral");
-      await killed.kill(); // it leaves its socket behind
+      await killed.kill(); // its socket is left
       socket = killed.socket;
     }
     const waits = clock(context, async () => {

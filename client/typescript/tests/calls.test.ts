@@ -1,4 +1,4 @@
-// Calls to a real tined.
+// Calls to a tined.
 
 import assert from "node:assert/strict";
 import { chmodSync, readFileSync } from "node:fs";
@@ -289,10 +289,10 @@ test("the path of a socket has 107 bytes, and a longer one is refused here", () 
     assert.equal(createTransport(`ipc://${path}`).url, `ipc://${path}`);
     assert.throws(() => createTransport(`ipc://${path}x`), {
       code: Code.InvalidArgument,
-      rawMessage: new RegExp(`has 108 bytes.* at most 107: ${path}x$`),
+      rawMessage: new RegExp(`has 108 bytes; .* at most 107: ${path}x$`),
     });
   }
-  assert.throws(() => createTransport("ipc://"), { rawMessage: /names no path/ });
+  assert.throws(() => createTransport("ipc://"), { rawMessage: /has no path/ });
 });
 
 test("a malformed id and a limit that is too large are refused, not looked for", async () => {

@@ -1,10 +1,10 @@
-// A clock that moves only when a client waits for its next attempt to connect.
+// A clock that advances only when a client waits between attempts to connect.
 
 import type { TestContext } from "node:test";
 
 /**
- * Ends every wait at once. Returns the waits; `onWait` runs before each of them ends. Timers that do
- * not hold the process are deadlines: they never fire.
+ * Ends every wait at once and records it in the array that it returns. `onWait` runs before a wait
+ * ends. Timers that do not keep the process alive are deadlines; they never fire.
  */
 export function clock(
   context: TestContext,

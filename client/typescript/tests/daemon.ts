@@ -1,4 +1,4 @@
-// What the tests run against: a tined, and a server that misbehaves.
+// The servers for the tests: a tined, and a peer that misbehaves.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -13,7 +13,7 @@ import { createTransport, type TineTransport, type TransportOptions } from "@tin
 import { Tined } from "@tine-store/client/testing";
 import { Role, StoreService } from "@tine-store/client/v1";
 
-/** The tree, and where its programs were built. */
+/** The source tree and its build directory. */
 export const ROOT = process.env["TINE_ROOT"] ?? join(process.cwd(), "../..");
 export const BUILD = process.env["TINE_BUILD"] ?? join(ROOT, "build/release");
 export const TINED = join(BUILD, "server/tined");
@@ -21,7 +21,7 @@ process.env["TINED"] = TINED;
 
 export type Tine = Client<typeof StoreService>;
 
-/** A tined with clients of its own, which are closed with it. */
+/** A tined, and clients that are closed with it. */
 export class Daemon extends Tined {
   readonly #transports: TineTransport[] = [];
 
@@ -31,19 +31,19 @@ export class Daemon extends Tined {
     return daemon;
   }
 
-  /** One that listens on tcp, too. */
+  /** Starts one that listens on tcp too. */
   static async startTcp(): Promise<{ daemon: Daemon; url: string; token: string }> {
     const token = "a token of one line";
     const tokenFile = join(temporary(), "token");
     writeFileSync(tokenFile, `${token}\n`, { mode: 0o600 });
     const url = `tcp://127.0.0.1:${await freePort()}`;
     const daemon = await Daemon.run("--listen", url, "--token-file", tokenFile);
-    // It listens on its Unix socket first.
+    // It may answer on its Unix socket before it listens on tcp.
     await daemon.transport({ token }, url).ready();
     return { daemon, url, token };
   }
 
-  /** A client of it, which is closed with it. */
+  /** Returns a client that is closed with it. */
   client(options: TransportOptions = {}, url = this.url): Tine {
     return createClient(StoreService, this.transport(options, url));
   }
@@ -60,7 +60,7 @@ export class Daemon extends Tined {
   }
 }
 
-/** A port that is free, below the range from which the kernel takes ports by itself. */
+/** Returns a free port below the range of ephemeral ports. */
 export async function freePort(): Promise<number> {
   for (let i = 0; i < 1000; i++) {
     const port = randomInt(10_000, 30_000);
@@ -76,7 +76,7 @@ export async function freePort(): Promise<number> {
   throw new Error("there is no free port");
 }
 
-/** Whether a server says hello there. */
+/** Whether a server listens there and sends its hello. */
 export function answers(path: string): Promise<boolean> {
   return new Promise((done) => {
     const socket = connect({ path }, () => {
@@ -91,7 +91,7 @@ export function answers(path: string): Promise<boolean> {
   });
 }
 
-/** A wire_peer: a server that is hostile, or answers as it is asked. */
+/** A wire_peer: a server that misbehaves or answers on request. */
 export class Peer {
   readonly socket: string;
   readonly url: string;
@@ -106,7 +106,7 @@ export class Peer {
   static async start(mode: string, socket = join(temporary(), "peer.sock")): Promise<Peer> {
     const program = join(BUILD, "tests/wire_peer");
     const child = spawn(program, ["--socket", socket, "--mode", mode], {
-      stdio: ["pipe", "pipe", "inherit"], // it ends with its standard input
+      stdio: ["pipe", "pipe", "inherit"], // it ends when its standard input is closed
     });
     await once(child.stdout, "data");
     return new Peer(socket, child);
@@ -125,7 +125,7 @@ export class Peer {
 
 const directories: string[] = [];
 
-/** A directory that is gone when the tests are. */
+/** Creates a directory that is removed when the process exits. */
 export function temporary(): string {
   const directory = mkdtempSync(join(tmpdir(), "tine-ts-"));
   directories.push(directory);
@@ -136,7 +136,7 @@ process.on("exit", () => {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 });
 
-/** The ConnectError that a call ends with. */
+/** Returns the ConnectError with which a call ends. */
 export async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
   try {
     await call;
@@ -147,7 +147,7 @@ export async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
   return assert.fail("the call succeeded");
 }
 
-/** A request to append a user's text. */
+/** Returns a request that appends a message of the user. */
 export function appendOf(sessionId: string, text: string) {
   const part = { kind: { case: "text" as const, value: { text } } };
   return { sessionId, message: { role: Role.USER, parts: [part] } };

@@ -1,5 +1,4 @@
-// Servers that send garbage, half frames, lengths of 4 GiB, or nothing: every call ends by its
-// deadline, and nothing is kept.
+// Servers that violate the protocol: every call ends by its deadline and leaks nothing.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -11,7 +10,7 @@ import { settled } from "./leaks.js";
 
 const CALLS = 20;
 
-// What a call may end with. 0: it may succeed.
+// The codes with which a call may end.
 const modes: Record<string, Code[]> = {
   garbage: [Code.Unavailable],
   "bad-hello": [Code.Unavailable],
@@ -21,7 +20,7 @@ const modes: Record<string, Code[]> = {
   "hang-up": [Code.Unavailable],
   "hang-up-after-hello": [Code.Unavailable],
   "hang-up-on-request": [Code.Unavailable],
-  // The next reply goes on where a half one ends: then anything may come of it.
+  // After half a frame, the next reply is read as its rest, so anything may follow.
   "half-frame": [Code.DeadlineExceeded, Code.Internal, Code.Unavailable],
   "half-frame-close": [Code.Unavailable, Code.Internal],
   "length-bomb": [Code.Unavailable],
@@ -41,9 +40,9 @@ for (const [mode, expected] of Object.entries(modes)) {
     for (const retryMs of [0, 60_000]) {
       const transport = createTransport(peer.url, { retryMs });
       const tine = createClient(StoreService, transport);
-      // A call that is tried again ends at its deadline, with what it knows by then.
+      // A call with retries ends at its deadline, with the last error.
       const codes = retryMs > 0 ? [...expected, Code.Unavailable, Code.DeadlineExceeded] : expected;
-      // Time enough where something else than the deadline is to end the call.
+      // Long, unless it is the deadline that ends the call.
       const timeoutMs = codes.includes(Code.DeadlineExceeded) ? 200 : 60_000;
       const calls = Array.from({ length: CALLS }, () =>
         failureOf(tine.getSession({ sessionId: "x" }, { timeoutMs })),

@@ -1,4 +1,4 @@
-// The daemon killed under writers and watchers.
+// Kills the daemon under writers and watchers.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => daemon.close());
 
-/** Appends until told to stop; returns the texts that were acknowledged, in order. */
+/** Appends until `isOver`. Returns the acknowledged texts in order. */
 async function write(
   append: (sessionId: string, text: string) => Promise<unknown>,
   sessionId: string,
@@ -42,7 +42,7 @@ async function textsOf(tine: Tine, sessionId: string): Promise<string[]> {
   return texts;
 }
 
-/** Kills the daemon and starts it again, several times, once there is something to be lost. */
+/** Kills and restarts the daemon several times, always after some progress. */
 async function killAgainAndAgain(progress: () => number): Promise<void> {
   for (let kills = 0; kills < KILLS; kills++) {
     const before = progress();

@@ -1,4 +1,4 @@
-// What this process holds.
+// Finds leaks: sockets and timers of this process.
 
 import { readdirSync, readlinkSync } from "node:fs";
 
@@ -7,14 +7,14 @@ export interface Held {
   timers: number;
 }
 
-/** The sockets that are open and the timers that hold the process. */
+/** The number of open sockets and of timers that keep the process alive. */
 export function held(): Held {
   let sockets = 0;
   for (const name of readdirSync("/proc/self/fd")) {
     try {
       if (readlinkSync(`/proc/self/fd/${name}`).startsWith("socket:")) sockets++;
     } catch {
-      // the directory's own, closed by now
+      // the descriptor of the listing itself
     }
   }
   const timers = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
@@ -23,7 +23,7 @@ export function held(): Held {
 
 const turn = () => new Promise<void>((done) => setImmediate(done));
 
-/** What it holds once nothing has changed for a while: closed handles go in a later turn. */
+/** Waits until the numbers are stable, because handles are closed in a later turn. */
 export async function settled(): Promise<Held> {
   let last = held();
   for (let same = 0; same < 100; same++) {

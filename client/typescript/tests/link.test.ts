@@ -1,4 +1,4 @@
-// What is sent, and what is not, when a connection breaks.
+// What is sent when a connection breaks, and what is not.
 
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, symlinkSync } from "node:fs";
@@ -150,7 +150,7 @@ test("a call that finds its connection gone stale takes a new one", async (conte
   context.after(() => fresh.stop());
   const tine = createClient(StoreService, transport);
   await tine.getSession({ sessionId: "x" });
-  // In one turn of the event loop: the client cannot have heard of it yet.
+  // In one turn of the event loop, so that the client does not notice it yet.
   process.kill(old.pid, "SIGKILL");
   while (!/^State:\tZ/m.test(readFileSync(`/proc/${old.pid}/status`, "utf8")));
   rmSync(socket);

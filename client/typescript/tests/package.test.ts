@@ -1,4 +1,4 @@
-// What is published, and what its pages promise.
+// The published package, and the examples of its README.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ for (const [name, expected] of Object.entries(examples)) {
     const { code, output } = await runNode(`examples/readme/${name}`, [], {
       TINE_URL: "",
       TINE_SOCKET: daemon.socket,
-      NODE_TEST_CONTEXT: undefined, // example5 is a test: not one of this run
+      NODE_TEST_CONTEXT: undefined, // example5 is a test, but not of this run
     });
     assert.match(output, expected);
     assert.equal(code, 0);

@@ -1,4 +1,4 @@
-// `pages`: every listing, to its end, and left early.
+// `pages` of every listing: to the end, left early, and with an error.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -29,7 +29,7 @@ before(async () => {
 });
 after(() => daemon.close());
 
-/** COUNT of everything that can be listed. */
+/** Creates COUNT of everything that can be listed. */
 async function fill(): Promise<void> {
   const requested = { provider: "p", name: "m" };
   for (let i = 0; i < COUNT; i++) {
@@ -98,7 +98,7 @@ test("the pages are typed as their call is", async () => {
   assert.ok(pages(tine.getSession, { sessionId: id }));
 });
 
-/** A listing that has no end, and that fails when it is asked a third time. */
+/** A fake listing without an end, which fails the third time. */
 function counted() {
   const cursors: (string | undefined)[] = [];
   const call = async (request: Partial<ListSessionsRequest>): Promise<ListSessionsResponse> => {

@@ -1,4 +1,4 @@
-// `ready()`: it waits for a daemon, or says why there is none.
+// `ready()`: it waits for a daemon or rejects with the reason why there is none.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

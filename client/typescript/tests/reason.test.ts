@@ -1,4 +1,4 @@
-// Reasons: the same as in the contract, and told by every error.
+// The reasons equal those of the contract, and every error has one.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -1,9 +1,9 @@
-// Programs of the package, run as a user would.
+// Runs programs of the package.
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 
-/** Where `build` put everything (../build.sh). */
+/** The directory of the build (../build.sh). */
 export const ROOM = process.cwd();
 
 export interface Outcome {
@@ -11,7 +11,7 @@ export interface Outcome {
   output: string;
 }
 
-/** Runs `node PROGRAM ARGS…` until it ends by itself, for 30 s at most. */
+/** Runs `node PROGRAM ARGS…` until it ends, at most 30 s. */
 export function runNode(
   program: string,
   args: string[] = [],

@@ -1,4 +1,4 @@
-// A server that does to each request what a test says, and keeps what it was sent.
+// A server that records requests and lets the test handle each.
 
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
@@ -79,10 +79,10 @@ function requestOf(socket: Socket, payload: Uint8Array): Received {
   return { method, operationId, timeoutMs, traceparent, token, sync, reply, hangUp };
 }
 
-/** The Response of a call that succeeded, with a body without fields. */
+/** A successful Response with an empty body. */
 export const OK = Uint8Array.of(0x7a, 0);
 
-/** The Response of a call that succeeded, with a body of less than 128 bytes. */
+/** A successful Response with a body of less than 128 bytes. */
 export function success(body: Uint8Array): Uint8Array {
   return Uint8Array.of(0x7a, body.length, ...body);
 }

@@ -1,4 +1,4 @@
-// A tined that the client starts; and programs that end by themselves.
+// A tined that the client starts; programs that end by themselves.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const PRELUDE = `
   const url = process.env.URL;
 `;
 
-/** Runs a program that is a module of the package's directory. */
+/** Runs a program as a module in the directory of the package. */
 function runText(text: string, environment: NodeJS.ProcessEnv): Promise<Outcome> {
   const program = ["--input-type=module", "--eval", PRELUDE + text];
   return run(process.execPath, program, environment, ROOM);
@@ -26,7 +26,7 @@ interface Place {
   environment: NodeJS.ProcessEnv;
 }
 
-/** Where a tined may be started that is nobody else's. */
+/** An environment in which a client starts a tined of its own. */
 function placeOf(tined = TINED): Place {
   const directory = temporary();
   const socket = join(directory, "tine.sock");
@@ -91,7 +91,7 @@ test("so do they where there is no flock(1)", async () => {
 test("where a tined is about to leave, another is started when it is gone", async () => {
   const directory = temporary();
   const tined = join(directory, "tined");
-  // Says twice that the socket is in use.
+  // Twice it ends as if the socket were in use.
   writeFileSync(
     tined,
     `#!/bin/sh\necho >>${directory}/runs\n[ $(wc -l <${directory}/runs) -gt 2 ] || exit 3\n` +

@@ -31,7 +31,7 @@ function isRunning(pid: number | undefined): boolean {
   }
 }
 
-/** Sets a variable of the environment for one test. */
+/** Sets an environment variable for one test. */
 function set(context: TestContext, name: string, value: string): void {
   const before = process.env[name];
   process.env[name] = value;

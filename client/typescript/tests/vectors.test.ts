@@ -1,4 +1,4 @@
-// The conformance vectors that all clients are checked with (tests/wire/vectors.json).
+// The wire format, checked with the vectors for all clients (tests/wire/vectors.json).
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -59,7 +59,7 @@ interface Vectors {
   }[];
 }
 
-// Sequences go beyond what a double can hold.
+// Sequences may be too large for a double.
 const file = readFileSync(`${ROOT}/tests/wire/vectors.json`, "utf8");
 const vectors: Vectors = JSON.parse(file.replace(/"sequence": (\d+)/g, '"sequence": "$1"'));
 
@@ -74,11 +74,11 @@ for (const { name, client, hex, ok } of vectors.hellos) {
   });
 }
 
-/** What the bytes yield, received in chunks of `size`. */
+/** Decodes the bytes in chunks of `size`. */
 function framesOf(bytes: Buffer, framing: Framing, size: number) {
   const reader = new FrameReader(framing);
   const payloads: string[] = [];
-  const chunk = Buffer.alloc(Math.min(size, bytes.length)); // used again, as a socket's is
+  const chunk = Buffer.alloc(Math.min(size, bytes.length)); // reused, like a socket's buffer
   try {
     for (let at = 0; at < bytes.length; at += size) {
       const count = bytes.copy(chunk, 0, at, at + size);
@@ -167,7 +167,7 @@ for (const { name, hex, ok, topic, sequence, type, session_id } of vectors.event
 }
 
 test("noise never does more than it may", () => {
-  // xorshift32: the same noise each time.
+  // xorshift32: deterministic noise
   let state = 0x9e3779b9;
   const random = (below: number) => {
     state ^= state << 13;

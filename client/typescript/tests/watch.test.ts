@@ -1,4 +1,4 @@
-// WatchEvents, from a real tined.
+// WatchEvents of a tined.
 
 import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";

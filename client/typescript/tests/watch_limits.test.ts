@@ -1,4 +1,4 @@
-// A watch whose bus falls silent, and one that nobody asks.
+// A watch whose bus falls silent, and one that is not iterated.
 
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
@@ -39,7 +39,7 @@ before(async () => {
 });
 after(() => daemon.close());
 
-/** A bus that says only what a test says. */
+/** A bus that sends only what the test sends. */
 class FakeBus {
   readonly path = join(temporary(), "fake.events");
   subscribers = 0;
@@ -72,7 +72,7 @@ class FakeBus {
   }
 }
 
-/** A watch of the session, on the daemon and on another's bus. */
+/** A watch of the session, with a fake bus. */
 async function watchOn(eventsPath: string, limits: WatchLimits) {
   const link = new Link({ address: addressOf(daemon.url) });
   const calls = new Calls(link);

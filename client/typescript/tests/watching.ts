@@ -1,4 +1,4 @@
-// A watch of which a test knows that it has begun.
+// A watch whose beginning a test can await.
 
 import assert from "node:assert/strict";
 import { closeOnBreak } from "@tine-store/client";
@@ -14,7 +14,7 @@ export class Watching {
     this.#first = events.next();
   }
 
-  /** The next events. */
+  /** Returns the next events. */
   async take(count: number): Promise<Event[]> {
     const taken: Event[] = [];
     while (taken.length < count) {
@@ -33,7 +33,7 @@ export class Watching {
   }
 }
 
-/** Begins a watch: what is done once this has resolved is in it. */
+/** Starts a watch. It sees all that happens after this has resolved. */
 export function watching(tine: Tine, request: Parameters<Tine["watchEvents"]>[0]) {
   return new Promise<Watching>((done) => {
     const watch: Watching = new Watching(
