@@ -1,4 +1,4 @@
-// Check passes: what they share: reports, walks over records, and the state of a session. Used only
+// Check passes: the code that they share, for reports, walks over records and session states. Used
 // by server/store/check*.c.
 
 #pragma once
@@ -98,7 +98,7 @@ typedef struct CheckedLog {
     Ulid last_entry; // last entry of the log
     uint64_t entry_count_all, entry_count, message_count;
     int64_t newest_at;               // greatest created_at; INT64_MIN: no entry
-    __int128 sums[5], magnitudes[5]; // input, output, cache read, cache write, cost
+    __int128 sums[5], magnitudes[5]; // of usage: input, output, cache read, cache write, cost
 } CheckedLog;
 
 // Checks the entries of a session and computes `out`. `state` tells which other rows must exist.
