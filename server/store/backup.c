@@ -64,8 +64,9 @@ static Error backup_judge(const BackupOptions *options, const Verified *verified
     bool is_other = verified->is_read && *options->instance_id &&
                     strcmp(verified->instance_id, options->instance_id) != 0;
     if (!is_other) return ERROR_NONE;
-    return error_say(detail, ERROR_INVALID_ARGUMENT, "the store in %s is not instance %s",
-                     options->from, options->instance_id);
+    return error_say(detail, ERROR_INVALID_ARGUMENT,
+                     "the store in %s does not have the instance ID %s", options->from,
+                     options->instance_id);
 }
 
 Error backup_make(const BackupOptions *options, ErrorDetail *detail, Verified *out)
@@ -73,8 +74,10 @@ Error backup_make(const BackupOptions *options, ErrorDetail *detail, Verified *o
     StorePath partial;
     *out = (Verified){.is_read = false};
     if (access(options->to, F_OK) == 0) {
-        return error_say(detail, ERROR_INVALID_ARGUMENT,
-                         "%s exists already; a backup is never written over", options->to);
+        return error_say(
+            detail, ERROR_INVALID_ARGUMENT,
+            "%s already exists; choose another path, because a backup never replaces anything",
+            options->to);
     }
     Error error = partial_path(options->to, detail, &partial);
     if (error) return error;

@@ -34,7 +34,8 @@ static Error external_is_held(Txn *txn, const KvRow *row, const External *extern
 {
     *out = false;
     if (row->key.size != KEY_SESSION_INDEX_BYTES || row->value.size != ULID_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a call's external entry is damaged");
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "the index row of a call's external ID is damaged");
     }
     Ulid session = key_id_at(row->key, 1 + HASH_BYTES);
     SessionBrief brief;
@@ -69,8 +70,8 @@ Error call_external_check(Txn *txn, const NewCall *call)
         ulid_format(key_id_at(row.key, 1 + HASH_BYTES), session);
         ulid_format(key_id_at(row.value, 0), id);
         return error_say(txn->detail, ERROR_EXTERNAL_TAKEN,
-                         "external '%s' of '%s' is held by call %s of session %s", external->id,
-                         external->source, id, session);
+                         "call %s of session %s already has external ID '%s' from source '%s'", id,
+                         session, external->id, external->source);
     }
     if (txn->detail)
         txn->detail->text[0] = '\0'; // discards the detail of a session that was not found

@@ -55,7 +55,7 @@ static Error check_cut_off(Check *check, const Entry *entry, Ulid cut_off)
     if (error) return check_survive(check, error, TABLE_MESSAGES, entry->key);
     if (segments_contain(&segments, owner, cut_off)) return ERROR_NONE;
     check_damage(check, DAMAGE_MARKER, TABLE_MESSAGES, entry->key,
-                 "its marker's cut-off is not in its history");
+                 "the cut-off of its marker is not in its history");
     return ERROR_NONE;
 }
 
@@ -65,7 +65,7 @@ static Error check_marker_of(Check *check, const Entry *entry)
     bool is_marker = message->kind == MESSAGE_KIND_COMPACTION;
     if (is_marker != (message->marker != NULL)) {
         check_damage(check, DAMAGE_MARKER, TABLE_MESSAGES, entry->key,
-                     "a marker of another kind, or none where one must be");
+                     "it is a COMPACTION without a marker, or has a marker and another kind");
         return ERROR_NONE;
     }
     if (!kind_is_indexed(message->kind) || entry->is_deleted) return ERROR_NONE;
@@ -82,7 +82,7 @@ static Error check_marker_of(Check *check, const Entry *entry)
     }
     if (!is_right || !slice_equal(value, expected)) {
         check_damage(check, DAMAGE_MARKER, TABLE_MESSAGES, entry->key,
-                     "markers has no row for it, or another cut-off");
+                     "markers has no row for it, or its row has another cut-off");
         return ERROR_NONE;
     }
     return is_marker ? check_cut_off(check, entry, cut_off) : ERROR_NONE;
@@ -118,7 +118,7 @@ static Error check_parts_of(Check *check, const Entry *entry)
         if (found) check->part_rows++;
         if (found && slice_equal(value, slice(expected, size))) continue;
         check_damage(check, DAMAGE_PART, TABLE_MESSAGES, entry->key,
-                     "parts has no row for part %zu, or another", i);
+                     "parts has no row for part %zu, or its row is wrong", i);
     }
     return ERROR_NONE;
 }
@@ -137,7 +137,7 @@ static Error check_open_rows(Check *check, const Entry *entry, Slice bytes)
     if (found) check->part_rows++;
     if (!found || !slice_equal(value, slice(expected, sizeof(expected)))) {
         check_damage(check, DAMAGE_PART, TABLE_MESSAGES, entry->key,
-                     "it is open, and parts has no count of its parts, or another");
+                     "it is open, but parts has no count of its parts, or a wrong one");
     }
     for (size_t i = 0; i < message->n_parts; i++) {
         uint16_t index = 0;
@@ -149,7 +149,7 @@ static Error check_open_rows(Check *check, const Entry *entry, Slice bytes)
             continue;
         }
         check_damage(check, DAMAGE_PART, TABLE_MESSAGES, entry->key,
-                     "it is open, and parts does not find part %zu by its id", i);
+                     "it is open, but parts does not lead from the ID of part %zu to that part", i);
     }
     return ERROR_NONE;
 }
@@ -189,7 +189,7 @@ static Error entry_named(Check *check, DamageKind kind, StoreTable table, Slice 
     Error error = record_get(&check->txn, TABLE_MESSAGES, &record_key, &found, &bytes);
     if (error) return check_survive(check, error, table, key);
     if (!found) {
-        check_damage(check, kind, table, key, "there is no such message");
+        check_damage(check, kind, table, key, "the message that it names does not exist");
         return ERROR_NONE;
     }
     if (bytes.size < MESSAGE_HEADER_BYTES) return ERROR_NONE; // check_log reports it
@@ -204,7 +204,8 @@ static Error check_owner_row(Check *check, void *context, Slice key, Slice bytes
 {
     (void)context;
     if (bytes.size != ULID_BYTES) {
-        check_damage(check, DAMAGE_MESSAGE_OWNER, TABLE_MESSAGE_OWNER, key, "not a session's id");
+        check_damage(check, DAMAGE_MESSAGE_OWNER, TABLE_MESSAGE_OWNER, key,
+                     "its value is not a session ID");
         return ERROR_NONE;
     }
     Key record_key = key_of_ids(key_id_at(bytes, 0), key_id_at(key, 0));
@@ -213,7 +214,7 @@ static Error check_owner_row(Check *check, void *context, Slice key, Slice bytes
     Error error = check_row(check, TABLE_MESSAGES, &first, &found, NULL);
     if (error || found) return error;
     check_damage(check, DAMAGE_MESSAGE_OWNER, TABLE_MESSAGE_OWNER, key,
-                 "the session it names has no such message");
+                 "the session that it names has no such message");
     return ERROR_NONE;
 }
 
@@ -240,7 +241,7 @@ static Error check_marker_row(Check *check, void *context, Slice key, Slice byte
     if (key.bytes[ULID_BYTES] != (uint8_t)message->kind || !kind_is_indexed(message->kind) ||
         message->deleted_at != 0) {
         check_damage(check, DAMAGE_MARKER, TABLE_MARKERS, key,
-                     "the entry is of another kind, or deleted");
+                     "the entry has another kind or is deleted");
     }
     return ERROR_NONE;
 }
@@ -253,7 +254,7 @@ static Error check_external_row(Check *check, void *context, Slice key, Slice by
     if (error || !settled) return error;
     if (bytes.size != ULID_BYTES) {
         check_damage(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key,
-                     "not a message's id");
+                     "its value is not a message ID");
         return ERROR_NONE;
     }
     const Message *message;
@@ -265,7 +266,7 @@ static Error check_external_row(Check *check, void *context, Slice key, Slice by
         external ? hash_pair(slice_of(external->source), slice_of(external->id)) : (Hash){{0}};
     if (memcmp(hash.bytes, key.bytes + ULID_BYTES, HASH_BYTES) != 0) {
         check_damage(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key,
-                     "the message has another external id, or none");
+                     "the message has another external ID or none");
     }
     return ERROR_NONE;
 }
@@ -285,14 +286,14 @@ static Error check_part_row(Check *check, void *context, Slice key, Slice bytes)
     if (key.bytes[ULID_BYTES] == PART_KIND_OPEN) {
         if (message->status != MESSAGE_STATUS_OPEN || message->deleted_at != 0) {
             check_damage(check, DAMAGE_PART, TABLE_PARTS, key,
-                         "the row of an open message, and it is not open");
+                         "it is a row of an open message, but the message is not open");
         }
         return ERROR_NONE;
     }
     if (message->deleted_at != 0 || index >= message->n_parts ||
         (uint8_t)message->parts[index]->kind_case != key.bytes[ULID_BYTES]) {
         check_damage(check, DAMAGE_PART, TABLE_PARTS, key,
-                     "the message has no such part, or is deleted");
+                     "the message has no such part or is deleted");
     }
     return ERROR_NONE;
 }

@@ -74,7 +74,7 @@ static Error check_session_event(Check *check, Slice key, const Event *event, Ul
         // The purge may have removed the published events of a purged session.
         if (!state.is_purging && !event_type_is_reserved(event->type)) {
             check_damage(check, DAMAGE_ORPHAN, TABLE_EVENTS, key,
-                         "published for a session that does not exist");
+                         "it was published for a session that does not exist");
         }
         return ERROR_NONE;
     }
@@ -83,7 +83,7 @@ static Error check_session_event(Check *check, Slice key, const Event *event, Ul
     bool is_right = previous ? said == previous : said < check->state.first_event_sequence;
     if (!is_right) {
         check_damage(check, DAMAGE_EVENT_CHAIN, TABLE_EVENTS, key,
-                     "previous_session_sequence is %llu, the session's event before is %llu",
+                     "previous_session_sequence is %llu, but the session's previous event is %llu",
                      (unsigned long long)said, (unsigned long long)previous);
     }
     return note_last(check, session, event->sequence);
@@ -96,7 +96,8 @@ static Error check_event(Check *check, void *context, Slice key, Slice bytes)
     check->result->events++;
     if (sequence < check->state.first_event_sequence ||
         sequence > check->state.last_event_sequence) {
-        check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key, "outside of the ring");
+        check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key,
+                     "it is outside the ring of kept events");
     }
     if (sequence > walk->next) walk->last_gap = sequence - 1;
     walk->next = sequence + 1;
@@ -109,13 +110,14 @@ static Error check_event(Check *check, void *context, Slice key, Slice bytes)
         event->sequence = sequence;
     }
     if (strcmp(event->instance_id, store_instance_id(check->txn.store)) != 0 || !*event->type) {
-        check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key, "of another store, or of no type");
+        check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key,
+                     "it belongs to another store or has no type");
     }
     if (strcmp(event->type, EVENT_SESSION_PURGED) == 0) walk->last_purge = sequence;
     if (!*event->session_id) return ERROR_NONE;
     Ulid session;
     if (!ulid_parse(slice_of(event->session_id), &session)) {
-        check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key, "session_id is not an id");
+        check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key, "session_id is not an ID");
         return ERROR_NONE;
     }
     return check_session_event(check, key, event, session);
@@ -132,7 +134,7 @@ Error check_events(Check *check)
     if (walk.last_gap > walk.last_purge) {
         Key key = key_event(walk.last_gap);
         check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key_slice(&key),
-                     "missing, and no session was purged since");
+                     "it is missing, and no session was purged since");
     }
     return ERROR_NONE;
 }

@@ -20,7 +20,7 @@ static Error settings_named(Check *check, DamageKind kind, StoreTable table, Sli
     Error error = record_get(&check->txn, TABLE_SESSIONS, &record_key, &found, &bytes);
     if (error) return check_survive(check, error, table, key);
     if (!found) {
-        check_damage(check, kind, table, key, "there is no such session");
+        check_damage(check, kind, table, key, "the session that it names does not exist");
         return ERROR_NONE;
     }
     return check_decode(check, &session__descriptor, TABLE_SESSIONS, key_slice(&record_key), bytes,
@@ -50,7 +50,7 @@ static Error check_tombstone(Check *check, Slice key, Ulid session, Slice bytes)
     if (error) return error;
     if (!is_read || bytes.size != 0) {
         check_damage(check, DAMAGE_PURGE, TABLE_SESSION_INDEX, key,
-                     "a tombstone that nobody reads, or with a value");
+                     "it is a tombstone that no fork reads, or it has a value");
     }
     return check_log(check, session, state, &log);
 }
@@ -66,7 +66,7 @@ static Error check_purge_note(Check *check, Slice key, Ulid session, Slice bytes
                     bytes_get_u64(bytes.bytes) <= check->state.last_event_sequence;
     if (is_right) return ERROR_NONE;
     check_damage(check, DAMAGE_PURGE, TABLE_SESSION_INDEX, key,
-                 "a purge's note that does not fit the session");
+                 "the note of the purge does not fit the session");
     return ERROR_NONE;
 }
 
@@ -91,7 +91,7 @@ static Error check_call_external(Check *check, Slice key, Ulid session, Slice by
         if (memcmp(hash.bytes, key.bytes + 1, HASH_BYTES) == 0) return ERROR_NONE;
     }
     check_damage(check, DAMAGE_CALL, TABLE_SESSION_INDEX, key,
-                 "it leads to no call, or to one with another external id");
+                 "it leads to no call or to one with another external ID");
     return ERROR_NONE;
 }
 
@@ -136,7 +136,7 @@ static Error check_index_row(Check *check, void *context, Slice key, Slice bytes
         }
     }
     check_damage(check, DAMAGE_SESSION_INDEX, TABLE_SESSION_INDEX, key,
-                 "the session's settings do not say so");
+                 "the session does not belong in this listing");
     return ERROR_NONE;
 }
 
@@ -149,7 +149,8 @@ static Error check_active_row(Check *check, void *context, Slice key, Slice byte
     SessionState state;
     Error error = check_session_state(check, key_id_at(key, 8), &state);
     if (error || state.is_live) return error;
-    check_damage(check, DAMAGE_BY_ACTIVE, TABLE_BY_ACTIVE, key, "there is no such session");
+    check_damage(check, DAMAGE_BY_ACTIVE, TABLE_BY_ACTIVE, key,
+                 "the session that it names does not exist");
     return ERROR_NONE;
 }
 
@@ -160,7 +161,7 @@ static Error check_active(Check *check)
     if (error) return error;
     if (count != check->result->sessions && check->result->counts[DAMAGE_BY_ACTIVE] == 0) {
         check_damage(check, DAMAGE_BY_ACTIVE, TABLE_BY_ACTIVE, (Slice){NULL, 0},
-                     "%llu rows for %llu sessions", (unsigned long long)count,
+                     "the table has %llu rows for %llu sessions", (unsigned long long)count,
                      (unsigned long long)check->result->sessions);
     }
     return ERROR_NONE;

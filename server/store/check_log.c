@@ -59,22 +59,23 @@ static void check_header(Check *check, Slice key, const MessageHeader *header,
 {
     if (header->is_deleted != (message->deleted_at != 0)) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
-                     "deleted in its head, or in the message, alone");
+                     "only one of header and message says that it is deleted");
     }
     if (header->kind != message->kind || header->role != message->role ||
         header->status != message->status) {
-        check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
-                     "kind, role, status are %d, %d, %d; the message's are %d, %d, %d",
-                     (int)header->kind, (int)header->role, (int)header->status, (int)message->kind,
-                     (int)message->role, (int)message->status);
+        check_damage(
+            check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
+            "kind, role and status are %d, %d, %d in its header, but %d, %d, %d in the message",
+            (int)header->kind, (int)header->role, (int)header->status, (int)message->kind,
+            (int)message->role, (int)message->status);
     }
     Ulid call;
     if (header->has_call_id != ulid_parse(slice_of(message->call_id), &call)) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
-                     "with a call's id in its head, or in the message, alone");
+                     "only one of header and message says that it has a call ID");
     }
     if (header->is_purged && (message->n_parts > 0 || *message->text || message->external)) {
-        check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key, "purged and not empty");
+        check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key, "it is purged but not empty");
     }
 }
 
@@ -90,11 +91,11 @@ static void check_place(Check *check, Slice key, const LogWalk *walk, const Mess
         char text[ULID_TEXT_BYTES + 1];
         ulid_format(walk->log->head, text);
         check_damage(check, DAMAGE_MESSAGE_PARENT, TABLE_MESSAGES, key,
-                     "parent_id is '%s', the entry before it is %s", message->parent_id, text);
+                     "parent_id is '%s', but the entry before it is %s", message->parent_id, text);
     }
     if (message->sequence != walk->log->entry_count_all) {
         check_damage(check, DAMAGE_MESSAGE_SEQUENCE, TABLE_MESSAGES, key,
-                     "sequence is %llu, its place in the log is %llu",
+                     "sequence is %llu, but its place in the log is %llu",
                      (unsigned long long)message->sequence,
                      (unsigned long long)walk->log->entry_count_all);
     }
@@ -116,7 +117,7 @@ static Error check_entry(Check *check, LogWalk *walk, Slice key, Slice bytes)
     if (error) return check_survive(check, error, TABLE_MESSAGES, key);
     if (bytes.size != MESSAGE_HEADER_BYTES + (size_t)header.bytes) {
         check_damage(check, DAMAGE_MESSAGE_HEAD, TABLE_MESSAGES, key,
-                     "%zu bytes are stored, its head says %zu", bytes.size,
+                     "it has %zu bytes, but its header says %zu", bytes.size,
                      MESSAGE_HEADER_BYTES + (size_t)header.bytes);
         return ERROR_NONE;
     }

@@ -13,7 +13,7 @@ static Error check_target(Check *check, Slice key, Ulid session, Ulid target, Ul
     if (error) return error;
     if (!found || !slice_equal(owner, ulid_slice(&target))) {
         check_damage(check, DAMAGE_ORIGIN, TABLE_ORIGINS, key,
-                     "the session it names does not own its message");
+                     "the session that it names does not own the message");
     }
     if (ulid_equal(target, session)) return ERROR_NONE;
     SessionState state;
@@ -21,12 +21,12 @@ static Error check_target(Check *check, Slice key, Ulid session, Ulid target, Ul
     if (error) return error;
     if (!state.is_live && !state.is_tombstone) {
         check_damage(check, DAMAGE_ORIGIN, TABLE_ORIGINS, key,
-                     "the session it leads to does not exist");
+                     "the session that it leads to does not exist");
     }
     Key reader = key_of_ids(target, session);
     error = check_row(check, TABLE_READERS, &reader, &found, NULL);
     if (error || found) return error;
-    check_damage(check, DAMAGE_READER, TABLE_ORIGINS, key, "readers does not know of it");
+    check_damage(check, DAMAGE_READER, TABLE_ORIGINS, key, "readers has no row for it");
     return ERROR_NONE;
 }
 
@@ -39,15 +39,17 @@ static Error check_origin_row(Check *check, void *context, Slice key, Slice byte
     // During a purge, the target may be deleted before the origin.
     if (error || (!state.is_live && !state.is_tombstone)) return error;
     if (bytes.size != 2 * ULID_BYTES) {
-        check_damage(check, DAMAGE_ORIGIN, TABLE_ORIGINS, key, "%zu bytes", bytes.size);
+        check_damage(check, DAMAGE_ORIGIN, TABLE_ORIGINS, key, "its value has %zu bytes",
+                     bytes.size);
         return ERROR_NONE;
     }
     Ulid target = key_id_at(bytes, 0), message = key_id_at(bytes, ULID_BYTES);
     bool is_nothing = ulid_is_zero(message);
     if (ulid_compare(at, session) < 0 || ulid_compare(message, at) >= 0 ||
         is_nothing != ulid_is_zero(target)) {
-        check_damage(check, DAMAGE_ORIGIN, TABLE_ORIGINS, key,
-                     "it is older than its session, or leads to what is not older than it");
+        check_damage(
+            check, DAMAGE_ORIGIN, TABLE_ORIGINS, key,
+            "it is older than its session, or its target is not older than it or incomplete");
         return ERROR_NONE;
     }
     return is_nothing ? ERROR_NONE : check_target(check, key, session, target, message);
@@ -77,7 +79,8 @@ static Error check_reader_row(Check *check, void *context, Slice key, Slice byte
     Ulid reader = key_id_at(key, ULID_BYTES);
     Error error = check_each(check, TABLE_ORIGINS, ulid_slice(&reader), find_origin, &search);
     if (error || search.is_found) return error;
-    check_damage(check, DAMAGE_READER, TABLE_READERS, key, "no origin of it leads there");
+    check_damage(check, DAMAGE_READER, TABLE_READERS, key,
+                 "the reader has no origin that leads to the session");
     return ERROR_NONE;
 }
 

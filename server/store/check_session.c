@@ -18,13 +18,13 @@ static void check_counts(Check *check, Slice key, const Session *head, const Che
 {
     if (head->entry_count != log->entry_count || head->message_count != log->message_count ||
         head->next_sequence != log->entry_count_all) {
-        check_damage(check, DAMAGE_SESSION_COUNTS, TABLE_SESSIONS, key,
-                     "entry_count, message_count, next_sequence are %llu, %llu, %llu; the log has "
-                     "%llu, %llu, %llu",
-                     (unsigned long long)head->entry_count, (unsigned long long)head->message_count,
-                     (unsigned long long)head->next_sequence, (unsigned long long)log->entry_count,
-                     (unsigned long long)log->message_count,
-                     (unsigned long long)log->entry_count_all);
+        check_damage(
+            check, DAMAGE_SESSION_COUNTS, TABLE_SESSIONS, key,
+            "entry_count, message_count and next_sequence are %llu, %llu, %llu, but the log has "
+            "%llu, %llu, %llu",
+            (unsigned long long)head->entry_count, (unsigned long long)head->message_count,
+            (unsigned long long)head->next_sequence, (unsigned long long)log->entry_count,
+            (unsigned long long)log->message_count, (unsigned long long)log->entry_count_all);
     }
 }
 
@@ -41,7 +41,7 @@ static void check_totals(Check *check, Slice key, const Session *head, const Che
     for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++) {
         if (log->magnitudes[i] > INT64_MAX || log->sums[i] == said[i]) continue;
         check_damage(check, DAMAGE_SESSION_TOTALS, TABLE_SESSIONS, key,
-                     "own_totals.%s is %lld, the entries' sum is %lld", NAMES[i],
+                     "own_totals.%s is %lld, but the sum of the entries is %lld", NAMES[i],
                      (long long)said[i], (long long)log->sums[i]);
     }
 }
@@ -54,18 +54,18 @@ static void check_places(Check *check, Slice key, const CheckedSession *session,
     if (!check_id_is(head->head_id, log->head)) {
         ulid_format(log->head, text);
         check_damage(check, DAMAGE_SESSION_HEAD_ID, TABLE_SESSIONS, key,
-                     "head_id is '%s', the history ends with %s", head->head_id, text);
+                     "head_id is '%s', but the history ends with %s", head->head_id, text);
     }
     if (!check_id_is(head->last_entry_id, log->last_entry)) {
         ulid_format(log->last_entry, text);
         check_damage(check, DAMAGE_SESSION_LAST_ENTRY, TABLE_SESSIONS, key,
-                     "last_entry_id is '%s', the log ends with %s", head->last_entry_id, text);
+                     "last_entry_id is '%s', but the log ends with %s", head->last_entry_id, text);
     }
     bool has_entries = log->newest_at != INT64_MIN;
     int64_t newest_at = has_entries ? log->newest_at : session->settings->created_at;
     if (head->last_active_at != newest_at) {
         check_damage(check, DAMAGE_SESSION_LAST_ACTIVE, TABLE_SESSIONS, key,
-                     "last_active_at is %lld, the newest time is %lld",
+                     "last_active_at is %lld, but the newest time is %lld",
                      (long long)head->last_active_at, (long long)newest_at);
     }
     uint64_t last_event = check_last_event(check, session->id);
@@ -73,7 +73,7 @@ static void check_places(Check *check, Slice key, const CheckedSession *session,
                                : head->last_event_sequence < check->state.first_event_sequence;
     if (!is_right) {
         check_damage(check, DAMAGE_SESSION_EVENT, TABLE_SESSIONS, key,
-                     "last_event_sequence is %llu, its last event is %llu",
+                     "last_event_sequence is %llu, but its last event is %llu",
                      (unsigned long long)head->last_event_sequence, (unsigned long long)last_event);
     }
 }
@@ -94,13 +94,16 @@ static Error check_previews(Check *check, Slice key, const CheckedSession *sessi
     if (error) return check_survive(check, error, TABLE_SESSIONS, key);
     const Session *head = session->head;
     if (!is_preview(head->first_message_preview, anew.first_message_preview)) {
-        check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key, "first_message_preview");
+        check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key,
+                     "first_message_preview is wrong");
     }
     if (!is_preview(head->last_user_message, anew.last_user_message)) {
-        check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key, "last_user_message");
+        check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key,
+                     "last_user_message is wrong");
     }
     if (!is_preview(head->last_agent_message, anew.last_agent_message)) {
-        check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key, "last_agent_message");
+        check_damage(check, DAMAGE_SESSION_PREVIEW, TABLE_SESSIONS, key,
+                     "last_agent_message is wrong");
     }
     return ERROR_NONE;
 }
@@ -134,7 +137,8 @@ static Error check_ledger(Check *check, Slice key, const CheckedSession *session
     if (!error && newest) error = call_record_last(&check->txn, newest, &last);
     if (error) return check_survive(check, error, TABLE_SESSIONS, key);
     if (session->head->call_count != count) {
-        check_damage(check, DAMAGE_CALL, TABLE_SESSIONS, key, "call_count is %llu, there are %llu",
+        check_damage(check, DAMAGE_CALL, TABLE_SESSIONS, key,
+                     "call_count is %llu, but there are %llu calls",
                      (unsigned long long)session->head->call_count, (unsigned long long)count);
     }
     if (!is_same_call(session->head->last_call, last)) {
@@ -170,7 +174,7 @@ static Error check_indexed(Check *check, Slice key, const CheckedSession *sessio
     if (!found || !check_key_is_valid(TABLE_BY_ACTIVE, row.key) ||
         !ulid_equal(key_id_at(row.key, 8), session->id)) {
         check_damage(check, DAMAGE_BY_ACTIVE, TABLE_SESSIONS, key,
-                     "by_active has no row for it, or in the wrong place");
+                     "by_active has no row for it, or the row is in the wrong place");
     }
     return ERROR_NONE;
 }
@@ -180,14 +184,14 @@ static Error check_parent(Check *check, Slice key, const CheckedSession *session
     const Session *settings = session->settings;
     Ulid parent, root;
     if (!ulid_parse(slice_of(settings->root_id), &root) || ulid_compare(root, session->id) > 0) {
-        check_damage(check, DAMAGE_SESSION_LINEAGE, TABLE_SESSIONS, key, "root_id is '%s'",
-                     settings->root_id);
+        check_damage(check, DAMAGE_SESSION_LINEAGE, TABLE_SESSIONS, key,
+                     "root_id '%s' is not an ID or is newer than the session", settings->root_id);
     }
     if (!*settings->parent_id) return ERROR_NONE;
     if (!ulid_parse(slice_of(settings->parent_id), &parent) ||
         ulid_compare(parent, session->id) >= 0) {
-        check_damage(check, DAMAGE_SESSION_LINEAGE, TABLE_SESSIONS, key, "parent_id is '%s'",
-                     settings->parent_id);
+        check_damage(check, DAMAGE_SESSION_LINEAGE, TABLE_SESSIONS, key,
+                     "parent_id '%s' is not the ID of an older session", settings->parent_id);
         return ERROR_NONE;
     }
     SessionState state;
@@ -204,7 +208,7 @@ static Error check_parent(Check *check, Slice key, const CheckedSession *session
     if (error) return error;
     if (!found || kind.size != 1 || kind.bytes[0] != (uint8_t)settings->kind) {
         check_damage(check, DAMAGE_CHILDREN, TABLE_SESSIONS, key,
-                     "children has no row for it, or one of another kind");
+                     "children has no row for it, or the row has another kind");
     }
     return ERROR_NONE;
 }
@@ -220,7 +224,7 @@ static Error check_fork_point(Check *check, Slice key, const CheckedSession *ses
     Ulid message = value.size == 2 * ULID_BYTES ? key_id_at(value, ULID_BYTES) : ULID_ZERO;
     if (!check_id_is(session->settings->fork_message_id, message)) {
         check_damage(check, DAMAGE_SESSION_LINEAGE, TABLE_SESSIONS, key,
-                     "fork_message_id is '%s', its origin says otherwise",
+                     "fork_message_id is '%s', but its origin leads to another message",
                      session->settings->fork_message_id);
     }
     return ERROR_NONE;
@@ -236,7 +240,7 @@ static Error check_session(Check *check, Slice key, const CheckedSession *sessio
     SessionState state;
     Error error = check_session_state(check, session->id, &state);
     if (!error && (state.is_purging || state.is_tombstone)) {
-        check_damage(check, DAMAGE_PURGE, TABLE_SESSIONS, key, "it is there and purged at once");
+        check_damage(check, DAMAGE_PURGE, TABLE_SESSIONS, key, "it exists, although it was purged");
     }
     if (!error) error = check_log(check, session->id, state, &log);
     if (error) return error;
@@ -259,7 +263,7 @@ static Error check_session_row(Check *check, void *context, Slice key, Slice byt
     CheckedSession session = {.id = key_id_at(key, 0), .key = key};
     uint8_t row = key.bytes[ULID_BYTES];
     if (row > SESSION_ROW_HEAD) {
-        check_damage(check, DAMAGE_KEY, TABLE_SESSIONS, key, "a row that nobody knows");
+        check_damage(check, DAMAGE_KEY, TABLE_SESSIONS, key, "the row is unknown");
         return ERROR_NONE;
     }
     uint8_t other = row == SESSION_ROW_SETTINGS ? SESSION_ROW_HEAD : SESSION_ROW_SETTINGS;
@@ -269,7 +273,7 @@ static Error check_session_row(Check *check, void *context, Slice key, Slice byt
     Error error = record_get(&check->txn, TABLE_SESSIONS, &other_key, &found, &other_bytes);
     if (error) return check_survive(check, error, TABLE_SESSIONS, key);
     if (!found) {
-        check_damage(check, DAMAGE_SESSION_ROWS, TABLE_SESSIONS, key, "its %s is missing",
+        check_damage(check, DAMAGE_SESSION_ROWS, TABLE_SESSIONS, key, "its %s row is missing",
                      other == SESSION_ROW_HEAD ? "head" : "settings");
     }
     if (!found || row == SESSION_ROW_HEAD) return ERROR_NONE;

@@ -45,7 +45,7 @@ static Error check_call(Check *check, void *context, Slice key, Slice bytes)
     if (!found || value.size != ULID_BYTES ||
         !ulid_equal(key_id_at(value, 0), key_id_at(key, ULID_BYTES))) {
         check_damage(check, DAMAGE_CALL, TABLE_CALLS, key,
-                     "session_index does not lead from its external id to it");
+                     "session_index does not lead from its external ID to it");
     }
     return ERROR_NONE;
 }
@@ -62,7 +62,7 @@ static Error check_todos(Check *check, void *context, Slice key, Slice bytes)
     if (!said || said->total != anew.total || said->incomplete != anew.incomplete ||
         said->in_progress != anew.in_progress || said->completed != anew.completed ||
         said->cancelled != anew.cancelled) {
-        check_damage(check, DAMAGE_TODOS, TABLE_TODOS, key, "the summary is not that of the items");
+        check_damage(check, DAMAGE_TODOS, TABLE_TODOS, key, "the summary does not match the items");
     }
     return ERROR_NONE;
 }
@@ -81,7 +81,8 @@ static Error check_original(Check *check, void *context, Slice key, Slice bytes)
     error = check_row(check, TABLE_MESSAGES, &first, &found, &chunk);
     if (error) return error;
     if (!found) {
-        check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key, "there is no such message");
+        check_damage(check, DAMAGE_ORIGINAL, TABLE_ORIGINALS, key,
+                     "the message that it names does not exist");
         return ERROR_NONE;
     }
     MessageHeader header;
@@ -108,7 +109,8 @@ static Error check_operation(Check *check, void *context, Slice key, Slice bytes
 {
     (void)context;
     if (bytes.size < OPERATION_HEADER_BYTES) {
-        check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS, key, "shorter than its head");
+        check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS, key,
+                     "it is shorter than its header");
         return ERROR_NONE;
     }
     Key age_key = key_of_id(key_id_at(bytes, HASH_BYTES));
@@ -136,7 +138,7 @@ static Error check_age_row(Check *check, void *context, Slice key, Slice bytes)
                     ulid_equal(key_id_at(value, HASH_BYTES), key_id_at(key, 0));
     if (is_right) return ERROR_NONE;
     check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS_BY_AGE, key,
-                 "it leads to no operation, or to one of another date");
+                 "it leads to no operation or to one with another date");
     return ERROR_NONE;
 }
 

@@ -64,8 +64,8 @@ static void check_chunk(Check *check, const TableWalk *walk, const KvRow *row)
 {
     size_t chunk = key_u16_at(row->key, row->key.size - 2);
     if (row->value.size > VALUE_BYTES_MAX) {
-        check_damage(check, DAMAGE_CHUNKS, walk->table, row->key, "a chunk of %zu bytes",
-                     row->value.size);
+        check_damage(check, DAMAGE_CHUNKS, walk->table, row->key,
+                     "the chunk is too long: %zu bytes", row->value.size);
     }
     if (chunk == 0) return;
     Slice before = walk->previous_key;
@@ -77,7 +77,7 @@ static void check_chunk(Check *check, const TableWalk *walk, const KvRow *row)
         check_damage(check, DAMAGE_CHUNKS, walk->table, row->key, "the chunk before it is missing");
     } else if (walk->previous_size != VALUE_BYTES_MAX) {
         check_damage(check, DAMAGE_CHUNKS, walk->table, row->key,
-                     "the chunk before it has %zu bytes and is not the last", walk->previous_size);
+                     "the chunk before it has the wrong size, %zu bytes", walk->previous_size);
     }
 }
 
@@ -85,7 +85,8 @@ static Error check_table_row(Check *check, TableWalk *walk, const KvRow *row)
 {
     check->result->rows[walk->table]++;
     if (!check_key_is_valid(walk->table, row->key)) {
-        check_damage(check, DAMAGE_KEY, walk->table, row->key, "a key of %zu bytes", row->key.size);
+        check_damage(check, DAMAGE_KEY, walk->table, row->key,
+                     "the key has the wrong shape; it has %zu bytes", row->key.size);
         return ERROR_NONE;
     }
     Error error = check_owner(check, walk, row);
@@ -118,7 +119,7 @@ static Error check_table(Check *check, StoreTable table)
         char text[ULID_TEXT_BYTES + 1];
         ulid_format(check->state.last_id, text);
         check_damage(check, DAMAGE_ID_ORDER, table, walk.newest_key,
-                     "an id newer than the last one issued, %s", text);
+                     "it contains an ID that is newer than the last one issued, %s", text);
     }
     return error;
 }
@@ -133,9 +134,10 @@ static Error check_meta_row(Check *check, void *context, Slice key, Slice bytes)
     }
     Ulid instance;
     if (!slice_equal(key, slice_of("instance"))) {
-        check_damage(check, DAMAGE_META, TABLE_META, key, "a row that nobody knows");
+        check_damage(check, DAMAGE_META, TABLE_META, key, "the row is unknown");
     } else if (!ulid_parse(bytes, &instance) || ulid_compare(instance, check->state.last_id) > 0) {
-        check_damage(check, DAMAGE_META, TABLE_META, key, "not an id that this store issued");
+        check_damage(check, DAMAGE_META, TABLE_META, key,
+                     "its value is not an ID that this store issued");
     }
     return ERROR_NONE;
 }
@@ -149,7 +151,7 @@ Error check_tables(Check *check)
     if (check->state.first_event_sequence == 0 ||
         check->state.first_event_sequence > check->state.last_event_sequence + 1) {
         check_damage(check, DAMAGE_META, TABLE_META, slice_of("state"),
-                     "the first event is %llu, the last %llu",
+                     "the first event is %llu, but the last is %llu",
                      (unsigned long long)check->state.first_event_sequence,
                      (unsigned long long)check->state.last_event_sequence);
     }

@@ -48,8 +48,8 @@ Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
     if (error) return error;
     if (mkdir(copy->to, 0700) != 0) {
         error = errno == EEXIST
-                    ? error_say(detail, ERROR_INVALID_ARGUMENT, "%s exists already", copy->to)
-                    : fail(detail, "make", copy->to);
+                    ? error_say(detail, ERROR_INVALID_ARGUMENT, "%s already exists", copy->to)
+                    : fail(detail, "create", copy->to);
     } else {
         error = copy_file(kv_file(kv), copy, detail);
         if (error) (void)rmdir(copy->to);
@@ -63,7 +63,7 @@ static Error copy_file(DataFile *from, const StoreCopy *copy, ErrorDetail *detai
     StorePath data = store_path(copy->to, KV_FILE_DATA);
     const char *path = data.text;
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0) return fail(detail, "make", path);
+    if (file < 0) return fail(detail, "create", path);
     Error error = data_file_copy(from, file, copy->is_compact, detail);
     if (!error && fsync(file) != 0) error = fail(detail, "flush", path);
     if (close(file) != 0 && !error) error = fail(detail, "close", path);

@@ -134,7 +134,8 @@ static Error read_places(CostScan *scan, Slice *out_root, Slice *out_project)
     if (error) return error;
     if (!field_find(bytes, FIELD_SESSION_ROOT_ID, &root) ||
         !field_find(bytes, FIELD_SESSION_PROJECT_DIR, &project)) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a session has no root or no project");
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "the settings of a session have no root_id or no project_dir");
     }
     *out_root = root.bytes;
     *out_project = project.bytes;
@@ -183,7 +184,7 @@ static Error call_read(Txn *txn, Slice bytes, CostCall *out)
     }
     out->model = resolved ? resolved : requested;
     if (error || out->model) return error;
-    return error_say(txn->detail, ERROR_CORRUPT, "a call has no model");
+    return error_say(txn->detail, ERROR_CORRUPT, "a stored call has no model");
 }
 
 // Fills the group fields of a row and returns the key of the group.

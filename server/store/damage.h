@@ -10,12 +10,12 @@
     X(CHUNKS, "chunks", "a record's chunks do not add up")                                         \
     X(ORPHAN, "orphan", "a row belongs to a session that does not exist")                          \
     X(UNREADABLE, "unreadable", "a record cannot be decoded")                                      \
-    X(MISPLACED, "misplaced", "a record says it is another one than its key")                      \
-    X(ID_ORDER, "id_order", "an id is newer than the last one issued")                             \
-    X(META, "meta", "the store's own rows are wrong")                                              \
-    X(SESSION_ROWS, "session_rows", "a session has one of its two rows only")                      \
+    X(MISPLACED, "misplaced", "a record contains another ID than its key")                         \
+    X(ID_ORDER, "id_order", "an ID is newer than the last one issued")                             \
+    X(META, "meta", "the rows about the store itself are wrong")                                   \
+    X(SESSION_ROWS, "session_rows", "a session has only one of its two rows")                      \
     X(SESSION_LINEAGE, "session_lineage", "parent, root or fork point are wrong")                  \
-    X(SESSION_COUNTS, "session_counts", "a head's counts or next sequence are wrong")              \
+    X(SESSION_COUNTS, "session_counts", "a session's counts or next_sequence are wrong")           \
     X(SESSION_TOTALS, "session_totals", "own_totals are not the sum of the entries")               \
     X(SESSION_HEAD_ID, "session_head_id", "head_id is not the history's last entry")               \
     X(SESSION_LAST_ENTRY, "session_last_entry", "last_entry_id is not the log's last entry")       \
@@ -25,22 +25,22 @@
     X(CHILDREN, "children", "children and parent_id disagree")                                     \
     X(SESSION_INDEX, "session_index", "session_index and a session's settings disagree")           \
     X(BY_ACTIVE, "by_active", "by_active has lost a session or misplaced it")                      \
-    X(PURGE, "purge", "a purge's note or a tombstone is wrong")                                    \
-    X(MESSAGE_HEAD, "message_head", "a message's head is not what the message says")               \
+    X(PURGE, "purge", "the note of a purge or a tombstone is wrong")                               \
+    X(MESSAGE_HEAD, "message_head", "the header of a message differs from the message")            \
     X(MESSAGE_SEQUENCE, "message_sequence", "sequences have a gap or a repeat")                    \
     X(MESSAGE_PARENT, "message_parent", "parent_id is not the entry before it")                    \
     X(MESSAGE_OWNER, "message_owner", "message_owner and messages disagree")                       \
     X(MESSAGE_EXTERNAL, "message_external", "message_external and messages disagree")              \
     X(MARKER, "marker", "the markers index and the entries disagree")                              \
     X(PART, "part", "the parts index and the messages disagree")                                   \
-    X(ORIGIN, "origin", "an origin does not lead to an older message of its owner")                \
+    X(ORIGIN, "origin", "an origin does not lead to an older message of the session it names")     \
     X(READER, "reader", "readers and origins disagree")                                            \
-    X(ORIGINAL, "original", "an original without its message")                                     \
+    X(ORIGINAL, "original", "an original has no message")                                          \
     X(TODOS, "todos", "a task list's summary is wrong")                                            \
-    X(CALL, "call", "calls, their external ids and what heads say of them disagree")               \
+    X(CALL, "call", "calls, their external IDs and the head records disagree")                     \
     X(OPERATION, "operation", "operations and operations_by_age disagree")                         \
-    X(EVENT, "event", "an event is missing or says what cannot be")                                \
-    X(EVENT_CHAIN, "event_chain", "an event does not name its session's previous one")
+    X(EVENT, "event", "an event is missing or impossible")                                         \
+    X(EVENT_CHAIN, "event_chain", "an event does not name the previous one of its session")
 
 typedef enum DamageKind {
 #define X(constant, name, text) DAMAGE_##constant,
@@ -56,7 +56,7 @@ typedef struct Damage {
     DamageKind kind;
     StoreTable table;
     Slice key;        // as stored; for a record, without its chunk number
-    const char *text; // "messages 01H…/01H…: parent_id is '', the history says 01H…"
+    const char *text; // "messages 01H…/01H…: parent_id is '', but the entry before it is 01H…"
 } Damage;
 
 typedef struct StoreCheckOptions {

@@ -241,7 +241,8 @@ Error event_purge_published(Txn *txn, Ulid session, uint64_t *sequence, size_t *
         if (error) return error;
         Ulid owner;
         if (!ulid_parse(slice_of(event->session_id), &owner) || !ulid_equal(owner, session)) {
-            return error_say(txn->detail, ERROR_CORRUPT, "an event's chain leaves its session");
+            return error_say(txn->detail, ERROR_CORRUPT,
+                             "the event chain of a session leads to another session");
         }
         *sequence = event->previous_session_sequence;
         (*rows_left)--;

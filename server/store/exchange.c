@@ -22,10 +22,11 @@ static Error diverged(Txn *txn, const Replay *replay, Ulid stored)
 {
     char text[ULID_TEXT_BYTES + 1];
     ulid_format(stored, text);
-    return error_say(txn->detail, ERROR_HISTORY_DIVERGED,
-                     "messages[%zu] is not what the history has in its place, message %s; nothing "
-                     "was appended: read the history and send it, or append without replay",
-                     replay->at, text);
+    return error_say(
+        txn->detail, ERROR_HISTORY_DIVERGED,
+        "messages[%zu] differs from message %s, which the history has at its place; nothing was "
+        "appended; read the history and send it unchanged, or append without replay",
+        replay->at, text);
 }
 
 // Compares an entry of the history with the message at its place. A session's system prompt is not
@@ -165,8 +166,8 @@ static Error expect_head(Txn *txn, const Exchange *exchange, const Session *head
     Error error = message_by_external(txn, exchange->session, external, &expected);
     if (error || !ulid_is_zero(expected)) return error ? error : head_expect(txn, head, expected);
     return error_say(txn->detail, ERROR_HEAD_MOVED,
-                     "no entry is external '%s' of '%s', which was to be the head; read the "
-                     "session and try again",
+                     "no entry of the session has external ID '%s' from source '%s', which was "
+                     "expected at the head; read the session and try again",
                      external->id, external->source);
 }
 

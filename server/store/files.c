@@ -100,7 +100,7 @@ static Error keep_file(const char *directory, const char *kept, const char *name
 Error store_files_keep(const char *directory, const char *kept, bool with_flushed,
                        ErrorDetail *detail)
 {
-    if (mkdir(kept, 0700) != 0) return fail(detail, "make", kept);
+    if (mkdir(kept, 0700) != 0) return fail(detail, "create", kept);
     Error error = keep_file(directory, kept, KV_FILE_DATA, detail);
     if (!error && with_flushed) error = keep_file(directory, kept, KV_FILE_FLUSHED, detail);
     if (!error) error = directory_flush(kept, detail);

@@ -17,7 +17,7 @@ Error marker_cut_off(Txn *txn, const Marker *marker, Ulid parent, Ulid *out)
     Ulid cut_off, owner, parent_owner;
     if (!ulid_parse(slice_of(marker->before_message_id), &cut_off)) {
         return error_say(txn->detail, ERROR_INVALID_ARGUMENT,
-                         "marker.before_message_id is not an id");
+                         "marker.before_message_id is not an ID");
     }
     Error error = message_owner(txn, cut_off, &owner);
     if (error) return error;
@@ -74,7 +74,7 @@ static Error marker_in_segment(Txn *txn, KvCursor *cursor, const Segment *segmen
     *out = (MarkerPlace){.is_found = true, .session = segment->session, .message = message};
     if (kind != MESSAGE_KIND_COMPACTION) return ERROR_NONE;
     if (row.value.size != ULID_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a marker's cut-off is not an id");
+        return error_say(txn->detail, ERROR_CORRUPT, "a marker's cut-off is not an ID");
     }
     out->cut_off = key_id_at(row.value, 0);
     if (ulid_equal(out->cut_off, ULID_MAX)) out->cut_off = message;

@@ -11,7 +11,7 @@
 Error message_header_decode(Txn *txn, Slice first_chunk, MessageHeader *out)
 {
     if (first_chunk.size < MESSAGE_HEADER_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a message is shorter than its head");
+        return error_say(txn->detail, ERROR_CORRUPT, "a message is shorter than its header");
     }
     message_header_unpack(first_chunk.bytes, out);
     return ERROR_NONE;
@@ -49,7 +49,7 @@ Error message_owner(Txn *txn, Ulid message, Ulid *out_owner)
     if (error) return error;
     if (!found) return not_found(txn, message);
     if (value.size != ULID_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a message's owner is not an id");
+        return error_say(txn->detail, ERROR_CORRUPT, "the owner of a message is not an ID");
     }
     Ulid owner = key_id_at(value, 0);
     bool is_readable;
@@ -70,7 +70,8 @@ Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid
     Error error = txn_get(txn, TABLE_MESSAGE_EXTERNAL, &key, &found, &value);
     if (error || !found) return error;
     if (value.size != ULID_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a message's external entry is not an id");
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "the index row of a message's external ID does not contain an ID");
     }
     Ulid message = key_id_at(value, 0);
 
@@ -121,7 +122,8 @@ Error message_bytes(Txn *txn, Ulid session, Ulid message, MessageHeader *out_hea
     if (error) return error;
     *out_bytes = slice_skip(stream, MESSAGE_HEADER_BYTES);
     if (out_bytes->size != out_header->bytes) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a message's chunks do not add up");
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "the chunks of a message do not add up to its size");
     }
     return ERROR_NONE;
 }
@@ -166,7 +168,7 @@ static Error chunk_get(Txn *txn, const Key *key, Slice *out)
     bool found;
     Error error = txn_get(txn, TABLE_MESSAGES, key, &found, out);
     if (error || found) return error;
-    return error_say(txn->detail, ERROR_CORRUPT, "a message lost a chunk");
+    return error_say(txn->detail, ERROR_CORRUPT, "a chunk of a message is missing");
 }
 
 Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHeader *header, Slice fields)
@@ -182,7 +184,8 @@ Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHeader *header
     Error error = chunk_get(txn, &key, &chunk);
     if (error) return error;
     if (chunk.size != old_size - last * VALUE_BYTES_MAX) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a message's last chunk has the wrong size");
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "the last chunk of a message has the wrong size");
     }
     uint8_t *bytes = arena_alloc(txn->arena, chunk.size + fields.size);
     if (!bytes) return arena_error(txn->arena);
@@ -204,7 +207,8 @@ Error message_extend(Txn *txn, Ulid session, Ulid message, MessageHeader *header
     if (error) return error;
     uint8_t first[VALUE_BYTES_MAX];
     if (chunk.size != sizeof(first)) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a message's first chunk has the wrong size");
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "the first chunk of a message has the wrong size");
     }
     memcpy(first, chunk.bytes, sizeof(first));
     message_header_encode(header, first);

@@ -33,7 +33,7 @@ Error stored_id(Txn *txn, const char *text, Ulid *out)
 {
     *out = ULID_ZERO;
     if (!*text || ulid_parse(slice_of(text), out)) return ERROR_NONE;
-    return error_say(txn->detail, ERROR_CORRUPT, "a stored id is malformed");
+    return error_say(txn->detail, ERROR_CORRUPT, "a stored ID is malformed");
 }
 
 Error head_expect(Txn *txn, const Session *head, Ulid expected)
@@ -73,8 +73,8 @@ static Error check_external(Txn *txn, const MessageAppend *append)
     char text[ULID_TEXT_BYTES + 1];
     ulid_format(holder, text);
     return error_say(txn->detail, ERROR_EXTERNAL_TAKEN,
-                     "external '%s' of '%s' is held by message %s", external->id, external->source,
-                     text);
+                     "message %s already has external ID '%s' from source '%s'", text, external->id,
+                     external->source);
 }
 
 static Error place_check(Txn *txn, const MessageAppend *append, Place *place)

@@ -69,8 +69,9 @@ Error message_draft_make(Arena *arena, NewMessage *message, ErrorDetail *detail,
     Error error = txn_encode(arena, &message->base, MESSAGE_PREFIX_BYTES_MAX, &packed);
     if (error) return error;
     if (packed.size + MESSAGE_PREFIX_BYTES_MAX > MESSAGE_BYTES_MAX) {
-        return error_say(detail, ERROR_TOO_LONG, "message: %zu bytes packed, the limit is %d",
-                         packed.size, MESSAGE_BYTES_MAX - MESSAGE_PREFIX_BYTES_MAX);
+        return error_say(detail, ERROR_TOO_LONG,
+                         "message has %zu bytes when packed; the limit is %d", packed.size,
+                         MESSAGE_BYTES_MAX - MESSAGE_PREFIX_BYTES_MAX);
     }
     // The arena's memory is writable. Slice is const for its readers only.
     out->bytes = (uint8_t *)(uintptr_t)packed.bytes;

@@ -105,7 +105,8 @@ static Error slot_find(Txn *txn, Ulid session, Ulid message, Slice part_id, Slot
         out->is_taken = true;
         return ERROR_NONE;
     }
-    return error_say(txn->detail, ERROR_CORRUPT, "the part ids of an open message are damaged");
+    return error_say(txn->detail, ERROR_CORRUPT,
+                     "the rows for the part IDs of an open message are damaged");
 }
 
 static Error slot_put(Txn *txn, Ulid session, Ulid message, const Slot *slot, size_t index)
@@ -145,12 +146,12 @@ static Error require_open(Txn *txn, const OpenMessage *open)
 {
     if (open->header.status != MESSAGE_STATUS_OPEN) {
         return error_say(txn->detail, ERROR_MESSAGE_SEALED,
-                         "the message is sealed: only a message whose status is OPEN takes parts "
-                         "and an end");
+                         "the message is sealed; only a message with status OPEN accepts parts and "
+                         "can be sealed");
     }
     if (open->header.is_deleted || open->header.is_purged) {
         return error_say(txn->detail, ERROR_MESSAGE_SEALED,
-                         "the message was %s: it takes no parts and no end any more",
+                         "the message was %s; it accepts no more parts and cannot be sealed",
                          open->header.is_deleted ? "deleted" : "purged");
     }
     return ERROR_NONE;
@@ -173,7 +174,7 @@ static Error open_begin(Txn *txn, Ulid message, OpenMessage *open, Receipt *rece
     error = txn_get(txn, TABLE_PARTS, &key, &found, &row);
     if (error) return error;
     if (!found || row.size != OPEN_ROW_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "an open message lost its count of parts");
+        return error_say(txn->detail, ERROR_CORRUPT, "an open message has no count of its parts");
     }
     open->part_count = (size_t)row.bytes[0] << 8 | row.bytes[1];
     open->has_text = row.bytes[2] != 0;
@@ -242,17 +243,18 @@ static Error previews_note(Txn *txn, const OpenMessage *open, const char *id, co
 static Error require_room(Txn *txn, const OpenMessage *open, size_t bytes)
 {
     if (bytes <= OPEN_BYTES_MAX) return ERROR_NONE;
-    return error_say(txn->detail, ERROR_TOO_LONG,
-                     "the message has %u bytes and would have %zu; the limit of an open one is %d",
-                     (unsigned)open->header.bytes, bytes, OPEN_BYTES_MAX);
+    return error_say(
+        txn->detail, ERROR_TOO_LONG,
+        "the message would grow from %u to %zu bytes; the limit for an open message is %d",
+        (unsigned)open->header.bytes, bytes, OPEN_BYTES_MAX);
 }
 
 static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const Slot *slot,
                       const char *id)
 {
     if (open->part_count >= PART_COUNT_MAX) {
-        return error_say(txn->detail, ERROR_TOO_LONG, "the message has %d parts, which is the most",
-                         PART_COUNT_MAX);
+        return error_say(txn->detail, ERROR_TOO_LONG,
+                         "the message already has %d parts, which is the limit", PART_COUNT_MAX);
     }
     Error error = require_room(txn, open, open->header.bytes + draft->size);
     if (error) return error;
@@ -486,7 +488,7 @@ Error message_seal(Txn *txn, Ulid message, const MessageSeal *seal, Receipt *out
     if (error) return error;
     if (open.header.bytes + fields.size > MESSAGE_BYTES_MAX + SEAL_BYTES_MAX) {
         return error_say(txn->detail, ERROR_TOO_LONG,
-                         "error: the message has %u bytes, and %zu more do not fit",
+                         "error does not fit: the message has %u bytes, and sealing it adds %zu",
                          (unsigned)open.header.bytes, fields.size);
     }
     open.header.status = seal->status;

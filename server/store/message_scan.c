@@ -80,19 +80,21 @@ Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **o
     scan->is_started = true;
     if (error || !*out_found) return error;
     if (row.key.size != KEY_MESSAGE_BYTES) {
-        return error_say(scan->txn->detail, ERROR_CORRUPT, "a message's key has the wrong size");
+        return error_say(scan->txn->detail, ERROR_CORRUPT,
+                         "the key of a message has the wrong size");
     }
     if (!segment_holds(&scan->segment, row.key)) {
         *out_found = false;
         return ERROR_NONE;
     }
     if (key_u16_at(row.key, 2 * ULID_BYTES) != 0) {
-        return error_say(scan->txn->detail, ERROR_CORRUPT, "a message lost its first chunk");
+        return error_say(scan->txn->detail, ERROR_CORRUPT,
+                         "the first chunk of a message is missing");
     }
     scan->row.session = scan->segment.session;
     scan->row.id = key_id_at(row.key, ULID_BYTES);
     if (row.value.size < MESSAGE_HEADER_BYTES) {
-        return error_say(scan->txn->detail, ERROR_CORRUPT, "a message is shorter than its head");
+        return error_say(scan->txn->detail, ERROR_CORRUPT, "a message is shorter than its header");
     }
     message_header_unpack(row.value.bytes, &scan->row.header);
     scan->row.first = slice_skip(row.value, MESSAGE_HEADER_BYTES);
@@ -140,7 +142,8 @@ Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out)
         }
         chunk = row.value;
     }
-    return error_say(scan->txn->detail, ERROR_CORRUPT, "a message's chunks do not add up");
+    return error_say(scan->txn->detail, ERROR_CORRUPT,
+                     "the chunks of a message do not add up to its size");
 }
 
 Error message_scan_pieces(MessageScan *scan, const Slice **out_pieces, size_t *out_count)
@@ -166,7 +169,8 @@ Error message_scan_pieces(MessageScan *scan, const Slice **out_pieces, size_t *o
         chunk = row.value;
     }
     if (left > 0)
-        return error_say(scan->txn->detail, ERROR_CORRUPT, "a message's chunks do not add up");
+        return error_say(scan->txn->detail, ERROR_CORRUPT,
+                         "the chunks of a message do not add up to its size");
     if (patch_size > 0) pieces[count++] = slice(scan->patch, patch_size);
     *out_pieces = pieces;
     *out_count = count;

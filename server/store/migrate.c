@@ -51,11 +51,11 @@ static Error copy_and_migrate(Store *store, uint64_t version, ErrorDetail *detai
     log_write(LOG_INFO, "migrating the store", "directory=%s from_format=%llu to_format=%d",
               options->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
     store_files_remove(directory.text);
-    if (mkdir(directory.text, 0700) != 0) return fail(detail, "make", directory.text);
+    if (mkdir(directory.text, 0700) != 0) return fail(detail, "create", directory.text);
     StorePath path = store_path(directory.text, KV_FILE_DATA);
     int file = open(path.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     Error error =
-        file < 0 ? fail(detail, "make", path.text) : store_write_copy(store, file, detail);
+        file < 0 ? fail(detail, "create", path.text) : store_write_copy(store, file, detail);
     if (file >= 0 && close(file) != 0 && !error) error = fail(detail, "close", path.text);
     if (!error) error = bring_up(options, directory.text, version, detail);
     if (!error) error = flush(directory.text, detail);

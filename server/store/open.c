@@ -13,14 +13,14 @@ static Error format_check(const StoreOptions *options, uint64_t format, ErrorDet
     if (format == 0 || format == wanted) return ERROR_NONE;
     if (format < MIGRATE_FORMAT_MIN || format > wanted) {
         return error_say(detail, ERROR_INVALID_ARGUMENT,
-                         "%s has storage format %llu, this program reads format %d; use the tine "
-                         "that wrote it, or a newer one",
+                         "%s has storage format %llu, but this program reads format %d; use the "
+                         "version of tine that wrote it, or a newer one",
                          options->directory, (unsigned long long)format, STORE_FORMAT_VERSION);
     }
     if (!options->is_read_only) return ERROR_NONE;
     return error_say(detail, ERROR_INVALID_ARGUMENT,
-                     "%s has storage format %llu, this program reads format %d; start tined on it "
-                     "once, which migrates it",
+                     "%s has storage format %llu, but this program reads format %d; start tined on "
+                     "it once to migrate it",
                      options->directory, (unsigned long long)format, STORE_FORMAT_VERSION);
 }
 

@@ -16,7 +16,7 @@ Error operation_find(Txn *txn, Slice operation_id, Hash request_hash, bool *out_
     Error error = record_get(txn, TABLE_OPERATIONS, &key, out_found, &value);
     if (error || !*out_found) return error;
     if (value.size < OPERATION_HEADER_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "an operation is shorter than its head");
+        return error_say(txn->detail, ERROR_CORRUPT, "an operation is shorter than its header");
     }
     if (memcmp(value.bytes, request_hash.bytes, HASH_BYTES) != 0) return ERROR_OPERATION_ID_REUSED;
     return arena_copy(txn->arena, slice_skip(value, OPERATION_HEADER_BYTES), out_reply);
@@ -34,7 +34,7 @@ static Error operation_prune(Txn *txn)
         error = kv_seek(cursor, ulid_slice(&ULID_ZERO), &found, &row);
         if (error || !found) return error;
         if (row.key.size != ULID_BYTES || row.value.size > OPERATION_ID_BYTES_MAX) {
-            return error_say(txn->detail, ERROR_CORRUPT, "operations_by_age is damaged");
+            return error_say(txn->detail, ERROR_CORRUPT, "a row of operations_by_age is damaged");
         }
         Ulid issued = key_id_at(row.key, 0);
         if (ulid_time_ms(issued) >= oldest_ms) return ERROR_NONE;

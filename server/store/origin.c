@@ -44,7 +44,8 @@ static Error origin_decode(Txn *txn, const KvRow *row, Ulid *out_at, SessionOrig
     out->session = key_id_at(row->value, 0);
     out->message = key_id_at(row->value, ULID_BYTES);
     if (ulid_compare(out->message, *out_at) >= 0) {
-        return error_say(txn->detail, ERROR_CORRUPT, "an origin points forward");
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "an origin leads to a message that is not older than it");
     }
     return ERROR_NONE;
 }
@@ -282,6 +283,6 @@ Error origin_check_depth(Txn *txn, const SessionOrigin *target)
     }
     if (distinct.count <= depth_max) return ERROR_NONE;
     return error_say(txn->detail, ERROR_FORK_CHAIN_TOO_DEEP,
-                     "the fork would read %zu ancestors, --max-fork-depth allows %u",
+                     "the fork would read %zu ancestors; --max-fork-depth allows %u",
                      distinct.count, depth_max);
 }

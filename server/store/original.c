@@ -18,7 +18,7 @@ Error original_put(Txn *txn, Ulid message, Slice content, Receipt *out_receipt)
     if (error) return error;
     if (header.is_purged) {
         return error_say(txn->detail, ERROR_MESSAGE_SEALED,
-                         "the message was purged: it takes no original any more");
+                         "the message was purged, so it cannot have an original");
     }
     error = message_receipt(txn, first, out_receipt);
     if (error) return error;
@@ -64,7 +64,8 @@ Error original_append_page(Txn *txn, Ulid session, Ulid after, uint32_t limit, s
         error = kv_seek(cursor, key_slice(&key), &found, &row);
         if (error || !found || !slice_starts_with(row.key, ulid_slice(&session))) return error;
         if (row.key.size != KEY_MESSAGE_BYTES) {
-            return error_say(txn->detail, ERROR_CORRUPT, "an original's key has the wrong size");
+            return error_say(txn->detail, ERROR_CORRUPT,
+                             "the key of an original has the wrong size");
         }
         Ulid message = key_id_at(row.key, ULID_BYTES);
         if (count == limit || count == SCANNED_RECORDS_MAX) {

@@ -50,7 +50,7 @@ static Error kind_settle(PartList *list, KindCursor *kind, bool found)
     if (!found || !slice_starts_with(kind->row.key, ulid_slice(&list->query->session)))
         return ERROR_NONE;
     if (kind->row.key.size != KEY_PART_BYTES) {
-        return error_say(list->txn->detail, ERROR_CORRUPT, "a part's key has the wrong size");
+        return error_say(list->txn->detail, ERROR_CORRUPT, "the key of a part has the wrong size");
     }
     kind->has_row = kind->row.key.bytes[ULID_BYTES] == kind->kind;
     return ERROR_NONE;
@@ -125,7 +125,7 @@ static Error row_matches(PartList *list, const KindCursor *kind, bool *out)
 {
     Slice value = kind->row.value, name, call_id;
     if (!take_string(&value, &name) || !take_string(&value, &call_id)) {
-        return error_say(list->txn->detail, ERROR_CORRUPT, "a part's row is too short");
+        return error_say(list->txn->detail, ERROR_CORRUPT, "the row of a part is too short");
     }
     const PartQuery *query = list->query;
     *out = (query->name.size == 0 || slice_equal(name, query->name)) &&
@@ -141,7 +141,9 @@ static Error message_begin(PartList *list, Ulid message)
     bool found;
     Error error = message_scan_next(&list->scan, &found, &row);
     if (error) return error;
-    if (!found) return error_say(list->txn->detail, ERROR_CORRUPT, "a part's message is missing");
+    if (!found)
+        return error_say(list->txn->detail, ERROR_CORRUPT,
+                         "the message of an indexed part is missing");
     list->message = message;
     list->next_index = 0;
     list->rest = row->first;
@@ -172,7 +174,7 @@ static Error part_bytes(PartList *list, Ulid message, size_t index, Slice *out)
         *out = field.bytes;
         return ERROR_NONE;
     }
-    return error_say(list->txn->detail, ERROR_CORRUPT, "a message lacks a part that is indexed");
+    return error_say(list->txn->detail, ERROR_CORRUPT, "an indexed part is missing in its message");
 }
 
 static size_t found_header(Ulid message, size_t index, uint8_t out[FOUND_PART_HEADER_BYTES_MAX])

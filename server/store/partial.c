@@ -16,7 +16,8 @@ Error partial_path(const char *target, ErrorDetail *detail, StorePath *out)
 {
     int size = snprintf(out->text, sizeof(out->text), "%s%s%ld", target, MARK, (long)getpid());
     if (size > 0 && size < PATH_BYTES_MAX) return ERROR_NONE;
-    return error_say(detail, ERROR_INVALID_ARGUMENT, "the path is too long");
+    return error_say(detail, ERROR_INVALID_ARGUMENT,
+                     "the path of the copy would be too long; choose a shorter one");
 }
 
 void partial_remove_stale(const char *directory, const char *name)

@@ -240,7 +240,7 @@ static Error next_pending(Txn *txn, bool *out_found, Ulid *out_session, PurgeNot
     *out_found = row.key.bytes[0] == LISTING_PURGING;
     if (!*out_found) return ERROR_NONE;
     if (row.key.size != KEY_SESSION_INDEX_BYTES || row.value.size != NOTE_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a purge's note is damaged");
+        return error_say(txn->detail, ERROR_CORRUPT, "the note of a pending purge is damaged");
     }
     *out_session = key_id_at(row.key, 1 + HASH_BYTES);
     out_note->event_sequence = bytes_get_u64(row.value.bytes);

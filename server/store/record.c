@@ -77,7 +77,8 @@ Error record_get(Txn *txn, StoreTable table, const Key *key, bool *out_found, Sl
     KvRow row;
     error = kv_seek(cursor, key_slice(&chunk_key), &found, &row);
     if (error) return error;
-    if (!found) return error_say(txn->detail, ERROR_CORRUPT, "a record lost its first chunk");
+    if (!found)
+        return error_say(txn->detail, ERROR_CORRUPT, "the first chunk of a record is missing");
     return record_read_on(txn, cursor, &row, out);
 }
 

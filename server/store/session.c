@@ -39,7 +39,7 @@ Error session_brief(Txn *txn, Ulid id, SessionBrief *out)
         if (field.number == FIELD_SESSION_DELETED_AT) out->is_deleted = field.value != 0;
         if (field.number == FIELD_SESSION_ARCHIVED_AT) out->is_archived = field.value != 0;
         if (field.number == FIELD_SESSION_PARENT_ID && !ulid_parse(field.bytes, &out->parent)) {
-            return error_say(txn->detail, ERROR_CORRUPT, "a session's parent_id is not an id");
+            return error_say(txn->detail, ERROR_CORRUPT, "the parent_id of a session is not an ID");
         }
     }
     return ERROR_NONE;

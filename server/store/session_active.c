@@ -23,7 +23,7 @@ static Error last_active_of(Txn *txn, Ulid id, int64_t *out)
         *out = (int64_t)field.value;
         return ERROR_NONE;
     }
-    return error_say(txn->detail, ERROR_CORRUPT, "by_active names a session without a head");
+    return error_say(txn->detail, ERROR_CORRUPT, "by_active names a session without a head record");
 }
 
 // Finds the row of a session: the last one whose key is not greater than (last_active_at, ID).
@@ -35,7 +35,7 @@ static Error find_row(Txn *txn, KvCursor *cursor, Ulid id, int64_t last_active_a
     Error error = kv_seek_before(cursor, key_slice(&bound), &found, &row);
     if (error) return error;
     if (!found || row.key.size != KEY_BY_ACTIVE_BYTES || !ulid_equal(key_id_at(row.key, 8), id)) {
-        return error_say(txn->detail, ERROR_CORRUPT, "by_active has lost a session");
+        return error_say(txn->detail, ERROR_CORRUPT, "by_active has no row for a session");
     }
     out->size = 0;
     key_add(out, row.key.bytes, row.key.size);

@@ -18,8 +18,8 @@ static Error external_check(Txn *txn, const Session *settings)
     char text[ULID_TEXT_BYTES + 1];
     ulid_format(holder, text);
     return error_say(txn->detail, ERROR_EXTERNAL_TAKEN,
-                     "external '%s' of '%s' is held by session %s", settings->external->id,
-                     settings->external->source, text);
+                     "session %s already has external ID '%s' from source '%s'", text,
+                     settings->external->id, settings->external->source);
 }
 
 // Fills root_id and sets `*out_parent` to the ID of the parent, zero if there is none.

@@ -173,7 +173,8 @@ static Error slug_find_suffix(Txn *txn, const char *slug, Ulid self, char out[SL
         if (ulid_is_zero(holder)) break;
         taken = free_n;
         if (free_n >= SLUG_SUFFIX_MAX) {
-            return error_say(txn->detail, ERROR_SLUG_TAKEN, "no free suffix for slug '%s'", slug);
+            return error_say(txn->detail, ERROR_SLUG_TAKEN,
+                             "there is no free suffix for slug '%s'; choose another slug", slug);
         }
         free_n *= 2;
     }
@@ -205,8 +206,8 @@ Error session_index_settle_slug(Txn *txn, const char *slug, SlugPolicy policy, U
         if (!ulid_is_zero(holder) && policy == SLUG_POLICY_UNIQUE) {
             char holder_text[ULID_TEXT_BYTES + 1];
             ulid_format(holder, holder_text);
-            return error_say(txn->detail, ERROR_SLUG_TAKEN, "slug '%s' is held by session %s", slug,
-                             holder_text);
+            return error_say(txn->detail, ERROR_SLUG_TAKEN,
+                             "slug '%s' is already used by session %s", slug, holder_text);
         }
         if (!ulid_is_zero(holder)) {
             error = slug_find_suffix(txn, slug, self, settled);

@@ -121,7 +121,8 @@ static Error source_next(Txn *txn, Source *source, bool *out_found, Ulid *out)
     if (!*out_found) return ERROR_NONE;
     size_t offset = source->is_by_active ? 8 : source->prefix.size;
     if (row.key.size < offset + ULID_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "a session's index key is too short");
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "the key of a session's index row is too short");
     }
     *out = key_id_at(row.key, offset);
     source->before = *out;
@@ -197,7 +198,9 @@ static Error view_read(Txn *txn, Ulid id, Buffer *scratch, View *view)
     bool found;
     Error error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &view->head);
     if (error) return error;
-    if (!found) return error_say(txn->detail, ERROR_CORRUPT, "an index names no session");
+    if (!found)
+        return error_say(txn->detail, ERROR_CORRUPT,
+                         "an index row names a session that does not exist");
     Slice rest = view->head;
     WireField field;
     while (wire_next(&rest, &field))
@@ -207,7 +210,7 @@ static Error view_read(Txn *txn, Ulid id, Buffer *scratch, View *view)
     Slice chunk;
     error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &chunk);
     if (error) return error;
-    if (!found) return error_say(txn->detail, ERROR_CORRUPT, "a session has no settings");
+    if (!found) return error_say(txn->detail, ERROR_CORRUPT, "a session has no settings row");
     if (view_settings(view, chunk) || chunk.size < VALUE_BYTES_MAX) return ERROR_NONE;
 
     error = buffer_reset(scratch, 0);

@@ -257,7 +257,7 @@ Error store_load(Store *store, bool is_new, ErrorDetail *detail)
     Txn txn;
     Error error = ERROR_NONE;
     if (is_new && store->options.is_read_only) {
-        return error_say(detail, ERROR_CORRUPT, "%s holds no store: meta.format is missing",
+        return error_say(detail, ERROR_CORRUPT, "%s contains no store: meta.format is missing",
                          store->directory);
     }
     if (is_new) {
@@ -364,7 +364,7 @@ Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, 
     txn_serve(out_txn, arena, detail, (Slice){NULL, 0});
     if (store_is_failed(store)) return ERROR_CLOSED;
     if (is_write && store->options.is_read_only) {
-        return error_say(detail, ERROR_INVALID_ARGUMENT, "the store was opened to be read only");
+        return error_say(detail, ERROR_INVALID_ARGUMENT, "the store is open for reading only");
     }
     if (is_write) out_txn->state = store->state;
     return kv_begin(store->kv, is_write, &out_txn->kv);

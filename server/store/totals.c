@@ -95,7 +95,8 @@ static Error chain_read(Txn *txn, Ulid session, Session *head, Chain *chain)
         error = session_brief(txn, session, &brief);
         if (error || ulid_is_zero(brief.parent)) return error;
         if (ulid_compare(brief.parent, session) >= 0) {
-            return error_say(txn->detail, ERROR_CORRUPT, "a session's parent is younger than it");
+            return error_say(txn->detail, ERROR_CORRUPT,
+                             "the parent of a session is not older than the session");
         }
         session = brief.parent;
         error = session_head(txn, session, &head);

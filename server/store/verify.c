@@ -59,7 +59,7 @@ static void wait_for(pid_t child, Verified *out)
     out->error = ERROR_CORRUPT;
     const char *end = WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "a failure";
     snprintf(out->detail.text, sizeof(out->detail.text),
-             "the file is broken: reading it ends by %s", end);
+             "the file is broken: the process that read it was ended by %s", end);
 }
 
 static Error verify(const Checking *checking, ErrorDetail *detail, Verified *out)

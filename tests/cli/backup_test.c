@@ -163,7 +163,7 @@ TEST(a_backup_is_not_written_over_and_not_of_another_tined_s_store)
     make_session(shell);
     shell_ok(shell, "tine backup one");
     shell_fails(shell, 1, "tine backup one");
-    shell_says(shell, "exists already");
+    shell_says(shell, "already exists");
     shell_fails(shell, 1,
                 "TINE_DATA=$PWD/one tine call GetSession '{}'; "
                 "cp -r one other && tine restore-backup one --data other2 && "

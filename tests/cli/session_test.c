@@ -52,7 +52,7 @@ TEST(slugs_are_unique_when_asked_for)
     CLEANUP(shell_close) Shell *shell = open_shell();
     shell_ok(shell, "tine new -s plan");
     shell_fails(shell, 1, "tine new -s plan --unique");
-    shell_says(shell, "tine: slug 'plan' is held by session");
+    shell_says(shell, "tine: slug 'plan' is already used by session");
     shell_ok(shell, "tine new -s plan --suffix --json | jq -r .slug");
     CHECK_STR(shell->output, "plan-2\n");
     shell_fails(shell, 2, "tine new -s plan --suffix --unique");

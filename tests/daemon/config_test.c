@@ -314,7 +314,7 @@ TEST(a_store_of_a_newer_format_is_refused_and_left_as_it_is)
     tined_run(&run, (const char *[]){"--data", data, "--socket", socket, NULL}, NULL);
     printf("%s", run.errors);
     CHECK_EQ(run.code, EXIT_CODE_FAILED);
-    CHECK(strstr(run.errors, "has storage format 255, this program reads format") != NULL);
+    CHECK(strstr(run.errors, "has storage format 255, but this program reads format") != NULL);
     CHECK_EQ(text_line_count(run.errors), 1);
     char *after = directory_text(data);
     CHECK_STR(after, before);

@@ -148,7 +148,7 @@ TEST(session_without_a_head_is_found)
     CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
     Key key = key_session(day.rewound, SESSION_ROW_HEAD);
     plant_delete(f, TABLE_SESSIONS, key_with_chunk(&key, 0));
-    check_finds(f, DAMAGE_SESSION_ROWS, "its head is missing");
+    check_finds(f, DAMAGE_SESSION_ROWS, "its head row is missing");
 }
 
 TEST(stale_and_missing_rows_of_session_index_are_found)
@@ -158,7 +158,7 @@ TEST(stale_and_missing_rows_of_session_index_are_found)
     Hash hash = hash_bytes(slice_of("first"));
     plant_put(f, TABLE_SESSION_INDEX, key_session_index(LISTING_SLUG, hash, day.agent),
               (Slice){NULL, 0});
-    check_finds(f, DAMAGE_SESSION_INDEX, "do not say so");
+    check_finds(f, DAMAGE_SESSION_INDEX, "does not belong in this listing");
     plant_delete(f, TABLE_SESSION_INDEX, key_session_index(LISTING_SLUG, hash, day.agent));
     check_clean(f);
     plant_delete(f, TABLE_SESSION_INDEX, key_session_index(LISTING_SLUG, hash, day.root));
@@ -207,7 +207,7 @@ TEST(lost_chunk_of_a_message_is_found)
     Key key = key_of_ids(day.root, day.large);
     plant_delete(f, TABLE_MESSAGES, key_with_chunk(&key, 3));
     check_finds(f, DAMAGE_CHUNKS, id_text(f, day.large));
-    check_finds(f, DAMAGE_MESSAGE_HEAD, "bytes are stored");
+    check_finds(f, DAMAGE_MESSAGE_HEAD, "its header says");
 }
 
 TEST(head_of_a_message_that_says_another_kind_is_found)
@@ -250,7 +250,7 @@ TEST(missing_and_stale_markers_are_found)
     plant_put(f, TABLE_MARKERS, key, ulid_slice(&day.first));
     plant_put(f, TABLE_MARKERS, key_marker(day.root, MESSAGE_KIND_SETTING, day.answer),
               (Slice){NULL, 0});
-    check_finds(f, DAMAGE_MARKER, "of another kind");
+    check_finds(f, DAMAGE_MARKER, "has another kind");
 }
 
 TEST(external_id_that_leads_elsewhere_is_found)
@@ -261,7 +261,7 @@ TEST(external_id_that_leads_elsewhere_is_found)
     plant_put(f, TABLE_MESSAGE_EXTERNAL, key_message_external(day.root, hash),
               ulid_slice(&day.answer));
     check_finds(f, DAMAGE_MESSAGE_EXTERNAL, "does not lead to it");
-    check_finds(f, DAMAGE_MESSAGE_EXTERNAL, "another external id");
+    check_finds(f, DAMAGE_MESSAGE_EXTERNAL, "another external ID");
 }
 
 TEST(missing_and_stale_parts_are_found)
@@ -295,9 +295,9 @@ TEST(origin_to_a_message_of_another_session_is_found)
     memcpy(value, day.agent.bytes, ULID_BYTES);
     memcpy(value + ULID_BYTES, day.answer.bytes, ULID_BYTES);
     plant_put(f, TABLE_ORIGINS, key_of_ids(day.fork, day.fork), slice(value, sizeof(value)));
-    check_finds(f, DAMAGE_ORIGIN, "does not own its message");
-    check_finds(f, DAMAGE_READER, "readers does not know");
-    check_finds(f, DAMAGE_READER, "no origin of it leads there");
+    check_finds(f, DAMAGE_ORIGIN, "does not own the message");
+    check_finds(f, DAMAGE_READER, "readers has no row");
+    check_finds(f, DAMAGE_READER, "the reader has no origin that leads to the session");
 }
 
 TEST(row_of_a_session_that_does_not_exist_is_found)
@@ -316,7 +316,7 @@ TEST(tombstone_without_readers_is_found)
     Day day;
     CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
     plant_delete(f, TABLE_READERS, key_of_ids(day.tombstone, day.tombstone_fork));
-    check_finds(f, DAMAGE_PURGE, "nobody reads");
+    check_finds(f, DAMAGE_PURGE, "no fork reads");
 }
 
 TEST(operation_without_a_date_and_date_without_one_are_found)

@@ -82,8 +82,8 @@ TEST(a_copy_is_not_made_over_something_nor_of_nothing)
     store_close(store);
     char from[512];
     snprintf(from, sizeof(from), "%s", path_of("from"));
-    copy_fails(from, path_of("there"), ERROR_INVALID_ARGUMENT, "exists already");
-    copy_fails(from, path_of("not/there"), ERROR_IO, "cannot make");
+    copy_fails(from, path_of("there"), ERROR_INVALID_ARGUMENT, "already exists");
+    copy_fails(from, path_of("not/there"), ERROR_IO, "cannot create");
     copy_fails(path_of("there"), "/", ERROR_IO, "data.mdb");
     CHECK(access(path_of("not"), F_OK) != 0);
 }
