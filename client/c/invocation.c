@@ -139,7 +139,7 @@ static int invocation_try(Invocation *invocation, Tine *tine)
 // server that was restarted is there again; later ones are for a server that is in trouble.
 static bool retry_wait(Invocation *invocation)
 {
-    int64_t wait_ns = backoff_ns(invocation->failures++);
+    int64_t wait_ns = backoff_ns(BACKOFF_MS_MIN, invocation->failures++);
     if (clock_monotonic_ns() + wait_ns >= invocation->retry_until_ns) return false;
     struct timespec left = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
     while (wait_ns > 0 && nanosleep(&left, &left) != 0)

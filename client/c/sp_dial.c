@@ -24,16 +24,19 @@ int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES])
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
-        snprintf(why, SP_WHY_BYTES, "no socket: %s", strerror(errno));
-        return -1;
+        int error = errno;
+        snprintf(why, SP_WHY_BYTES, "no socket: %s", strerror(error));
+        return -error;
     }
+    int error = EPROTO;
     bool is_connected = connect_until(fd, path, deadline_ns);
     if (!is_connected) {
-        snprintf(why, SP_WHY_BYTES, "%s", errno == EAGAIN ? "nobody accepts" : strerror(errno));
+        error = errno;
+        snprintf(why, SP_WHY_BYTES, "%s", error == EAGAIN ? "nobody accepts" : strerror(error));
     }
     if (is_connected && swap_hellos(fd, deadline_ns, why)) return fd;
     close(fd);
-    return -1;
+    return -error;
 }
 
 // A Unix socket whose backlog is full makes connect(2) wait; SO_SNDTIMEO bounds that.

@@ -122,11 +122,14 @@ int sp_link_connect(SpLink *link, const ChannelCall *call, TineStatus *status)
     return STATUS_OK;
 }
 
-static void link_failed(SpLink *link, const char *why)
+static void link_failed(SpLink *link, const char *why, bool is_absent)
 {
     snprintf(link->why, sizeof(link->why), "%s", why);
-    link->failures++;
-    link->connect_after_ns = clock_monotonic_ns() + backoff_ns(link->failures);
+    link->absences = is_absent ? link->absences + 1 : 0;
+    if (!is_absent) link->failures++;
+    int64_t wait_ns = is_absent ? backoff_ns(BACKOFF_ABSENT_MS_MIN, link->absences)
+                                : backoff_ns(BACKOFF_MS_MIN, link->failures);
+    link->connect_after_ns = clock_monotonic_ns() + wait_ns;
 }
 
 static SpConnection *connection_make(int fd)
@@ -165,7 +168,9 @@ static void connect_once(SpLink *link, int64_t deadline_ns)
     // An attempt that its own caller's deadline ended says nothing to the others: they try again.
     bool is_cut_short = !connection && time_is_past(deadline_ns);
     if (!is_cut_short) link->attempts++;
-    if (!connection && !is_cut_short) link_failed(link, why);
+    bool is_absent = fd == -ENOENT || fd == -ECONNREFUSED;
+    if (connection) link->absences = 0;
+    if (!connection && !is_cut_short) link_failed(link, why, is_absent);
     pthread_cond_broadcast(&link->changed);
 }
 
@@ -185,7 +190,7 @@ void sp_connection_break(SpLink *link, SpConnection *connection, const char *why
 
     // One that never answered counts as a failed attempt: a server that accepts and hangs up is
     // not to be connected to in a loop.
-    if (!connection->has_replied) link_failed(link, why);
+    if (!connection->has_replied) link_failed(link, why, /* is_absent= */ false);
     link->connection = NULL;
     atomic_fetch_add(&link->serial, 1);
     sp_connection_release(connection);

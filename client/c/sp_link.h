@@ -59,7 +59,8 @@ typedef struct SpLink {
     bool was_connected;       // ever, here or in the parent
     bool is_connecting;       // one caller does
     unsigned attempts;        // finished ones
-    unsigned failures;        // in a row
+    unsigned failures;        // in a row …
+    unsigned absences;        // … and attempts in a row that found nobody listening
     int64_t connect_after_ns;
     char why[SP_WHY_BYTES]; // the last one failed
 } SpLink;

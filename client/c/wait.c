@@ -4,10 +4,10 @@
 
 #include "os/clock.h"
 
-int64_t backoff_ns(unsigned failures)
+int64_t backoff_ns(int64_t first_ms, unsigned failures)
 {
     if (failures == 0) return 0;
-    int64_t ms = BACKOFF_MS_MIN;
+    int64_t ms = first_ms;
     while (--failures > 0 && ms < BACKOFF_MS_MAX)
         ms *= 2;
     return (ms < BACKOFF_MS_MAX ? ms : BACKOFF_MS_MAX) * 1000000;
