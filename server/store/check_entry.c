@@ -4,8 +4,8 @@
 #include "store/check_pass.h"
 #include "store/marker.h"
 #include "store/message.h"
-#include "store/message_open.h"
 #include "store/message_part.h"
+#include "store/open_parts.h"
 #include "store/record.h"
 
 // The fields of an entry that its indexes depend on.
@@ -123,12 +123,12 @@ static Error check_parts_of(Check *check, const Entry *entry)
     return ERROR_NONE;
 }
 
-// Checks the rows with which an open message accepts parts (store/message_open.h).
+// Checks the rows with which an open message accepts parts (store/open_parts.h).
 static Error check_open_rows(Check *check, const Entry *entry, Slice bytes)
 {
     const Message *message = entry->message;
-    uint8_t expected[OPEN_ROW_BYTES];
-    open_row_encode(message->n_parts, message_has_text(bytes), expected);
+    uint8_t expected[OPEN_COUNT_BYTES];
+    open_parts_encode_count(message->n_parts, message_has_text(bytes), expected);
     Key key = key_part(entry->session, PART_KIND_OPEN, entry->id, 0);
     bool found;
     Slice value;
@@ -140,11 +140,11 @@ static Error check_open_rows(Check *check, const Entry *entry, Slice bytes)
                      "it is open, but parts has no count of its parts, or a wrong one");
     }
     for (size_t i = 0; i < message->n_parts; i++) {
-        uint16_t index = 0;
-        error = open_part_find(&check->txn, entry->session, entry->id,
-                               slice_of(message->parts[i]->id), &found, &index);
+        PartSlot slot;
+        error = open_parts_find(&check->txn, entry->session, entry->id,
+                                slice_of(message->parts[i]->id), &slot);
         if (error) return check_survive(check, error, TABLE_MESSAGES, entry->key);
-        if (found && index == i) {
+        if (slot.is_taken && slot.index == i) {
             check->part_rows++;
             continue;
         }

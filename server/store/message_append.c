@@ -11,8 +11,8 @@
 #include "base/limits.h"
 #include "store/event.h"
 #include "store/marker.h"
-#include "store/message_open.h"
 #include "store/message_part.h"
+#include "store/open_parts.h"
 #include "store/origin.h"
 #include "store/preview.h"
 #include "store/record.h"
@@ -145,8 +145,8 @@ static Error put_indexes(Txn *txn, const MessageAppend *append, const Place *pla
     const NewMessage *message = append->draft->message;
     Error error = message_parts_put(txn, append->session, id, message->parts, message->n_parts);
     if (!error && message->status == MESSAGE_STATUS_OPEN) {
-        error = message_open_put(txn, append->session, id, receipt->part_ids, receipt->n_part_ids,
-                                 append->draft->text.size > 0);
+        error = open_parts_put(txn, append->session, id, receipt->part_ids, receipt->n_part_ids,
+                               append->draft->text.size > 0);
     }
     if (error) return error;
     return marker_index_put(txn, append->session, message->kind, id, place->cut_off);

@@ -1,25 +1,17 @@
-// Open messages.
-//
-// The rows of an open message in `parts`, kind 0, are a count and a hash table. The row with index
-// 0 holds how many parts the message has and whether one of them is text. The other indexes are
-// slots: each row holds the hash of one part's ID, in the slot that the hash names or in the next
-// free one. IDs are only ever added, so a search ends at the first free slot. A slot only leads to
-// a part; the part's own ID decides whether it is the right one.
+// Open messages. A new part is appended to the stored bytes. Replacing a part rewrites the message
+// from the first chunk that changes.
 
 #include "store/message_open.h"
 
-#include "base/hash.h"
 #include "store/event.h"
 #include "store/message_part.h"
+#include "store/open_parts.h"
 #include "store/preview.h"
 #include "store/record.h"
 #include "store/totals.h"
 #include "wire/wire.h"
 
-enum {
-    PART_KIND_FIRST = FIELD_PART_TEXT, // first field of the oneof `kind`, which ends a part
-    SLOT_COUNT = UINT16_MAX,
-};
+enum { PART_KIND_FIRST = FIELD_PART_TEXT }; // first field of the oneof `kind`, which ends a part
 
 static char PLACEHOLDER[] = "00000000000000000000000000";
 
@@ -32,19 +24,6 @@ typedef struct OpenMessage {
     size_t part_count;
     bool has_text;
 } OpenMessage;
-
-// The slot of a part's ID: the one that holds it, or the free one where it would go.
-typedef struct Slot {
-    uint16_t number;
-    bool is_taken;
-    uint16_t index; // of the part, if `is_taken`
-    Hash hash;
-} Slot;
-
-static Key open_key(Ulid session, Ulid message, uint16_t slot)
-{
-    return key_part(session, PART_KIND_OPEN, message, slot);
-}
 
 Error part_draft_make(Arena *arena, Part *part, PartDraft *out)
 {
@@ -69,76 +48,6 @@ Error part_draft_make(Arena *arena, Part *part, PartDraft *out)
         out->id = out->bytes + (id.bytes.bytes - out->bytes);
         out->id_size = id.bytes.size;
     }
-    return ERROR_NONE;
-}
-
-void open_row_encode(size_t part_count, bool has_text, uint8_t out[OPEN_ROW_BYTES])
-{
-    out[0] = (uint8_t)(part_count >> 8);
-    out[1] = (uint8_t)part_count;
-    out[2] = has_text;
-}
-
-static Error open_row_put(Txn *txn, Ulid session, Ulid message, size_t part_count, bool has_text)
-{
-    uint8_t value[OPEN_ROW_BYTES];
-    open_row_encode(part_count, has_text, value);
-    Key key = open_key(session, message, 0);
-    return txn_put(txn, TABLE_PARTS, &key, slice(value, sizeof(value)));
-}
-
-static Error slot_find(Txn *txn, Ulid session, Ulid message, Slice part_id, Slot *out)
-{
-    out->hash = hash_bytes(part_id);
-    out->is_taken = false;
-    size_t slot = ((size_t)out->hash.bytes[0] << 8 | out->hash.bytes[1]) % SLOT_COUNT;
-    for (size_t i = 0; i <= PART_COUNT_MAX; i++, slot = (slot + 1) % SLOT_COUNT) {
-        out->number = (uint16_t)(slot + 1);
-        Key key = open_key(session, message, out->number);
-        Slice value;
-        bool found;
-        Error error = txn_get(txn, TABLE_PARTS, &key, &found, &value);
-        if (error || !found) return error;
-        if (value.size != OPEN_ID_ROW_BYTES) break;
-        if (memcmp(value.bytes, out->hash.bytes, HASH_BYTES) != 0) continue;
-        out->index = (uint16_t)(value.bytes[HASH_BYTES] << 8 | value.bytes[HASH_BYTES + 1]);
-        out->is_taken = true;
-        return ERROR_NONE;
-    }
-    return error_say(txn->detail, ERROR_CORRUPT,
-                     "the rows for the part IDs of an open message are damaged");
-}
-
-static Error slot_put(Txn *txn, Ulid session, Ulid message, const Slot *slot, size_t index)
-{
-    uint8_t value[OPEN_ID_ROW_BYTES];
-    memcpy(value, slot->hash.bytes, HASH_BYTES);
-    value[HASH_BYTES] = (uint8_t)(index >> 8);
-    value[HASH_BYTES + 1] = (uint8_t)index;
-    Key key = open_key(session, message, slot->number);
-    return txn_put(txn, TABLE_PARTS, &key, slice(value, sizeof(value)));
-}
-
-Error message_open_put(Txn *txn, Ulid session, Ulid message, char **part_ids, size_t part_count,
-                       bool has_text)
-{
-    for (size_t i = 0; i < part_count; i++) {
-        Slot slot;
-        Error error = slot_find(txn, session, message, slice_of(part_ids[i]), &slot);
-        if (!error && !slot.is_taken) error = slot_put(txn, session, message, &slot, i);
-        if (error) return error;
-    }
-    return open_row_put(txn, session, message, part_count, has_text);
-}
-
-Error open_part_find(Txn *txn, Ulid session, Ulid message, Slice part_id, bool *out_found,
-                     uint16_t *out_index)
-{
-    Slot slot;
-    Error error = slot_find(txn, session, message, part_id, &slot);
-    if (error) return error;
-    *out_found = slot.is_taken;
-    if (slot.is_taken) *out_index = slot.index;
     return ERROR_NONE;
 }
 
@@ -168,17 +77,7 @@ static Error open_begin(Txn *txn, Ulid message, OpenMessage *open, Receipt *rece
     if (!error) error = arena_copy(txn->arena, first, &open->first);
     if (!error) error = message_receipt(txn, open->first, receipt);
     if (error) return error;
-    Key key = open_key(open->session, message, 0);
-    Slice row;
-    bool found;
-    error = txn_get(txn, TABLE_PARTS, &key, &found, &row);
-    if (error) return error;
-    if (!found || row.size != OPEN_ROW_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "an open message has no count of its parts");
-    }
-    open->part_count = (size_t)row.bytes[0] << 8 | row.bytes[1];
-    open->has_text = row.bytes[2] != 0;
-    return ERROR_NONE;
+    return open_parts_count(txn, open->session, message, &open->part_count, &open->has_text);
 }
 
 static Error open_end(Txn *txn, const OpenMessage *open, const char *event_type,
@@ -249,7 +148,7 @@ static Error require_room(Txn *txn, const OpenMessage *open, size_t bytes)
         (unsigned)open->header.bytes, bytes, OPEN_BYTES_MAX);
 }
 
-static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const Slot *slot,
+static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const PartSlot *slot,
                       const char *id)
 {
     if (open->part_count >= PART_COUNT_MAX) {
@@ -262,10 +161,11 @@ static Error part_add(Txn *txn, OpenMessage *open, const PartDraft *draft, const
     error = message_extend(txn, open->session, open->id, &open->header,
                            slice(draft->bytes, draft->size));
     if (!error) error = message_part_put(txn, open->session, open->id, index, draft->part);
-    if (!error && !slot->is_taken) error = slot_put(txn, open->session, open->id, slot, index);
+    if (!error && !slot->is_taken)
+        error = open_parts_put_slot(txn, open->session, open->id, slot, index);
     if (error) return error;
     bool has_text = open->has_text || draft->has_text;
-    error = open_row_put(txn, open->session, open->id, index + 1, has_text);
+    error = open_parts_put_count(txn, open->session, open->id, index + 1, has_text);
     if (error || !draft->has_text) return error;
     return previews_note(txn, open, id, draft->part);
 }
@@ -353,7 +253,7 @@ static Error part_replace(Txn *txn, OpenMessage *open, const PartDraft *draft, S
     bool is_text = place->kind == PART__KIND_TEXT || draft->part->kind_case == PART__KIND_TEXT;
     if (error || !is_text) return error;
     bool has_text = message_has_text(slice(at, size));
-    error = open_row_put(txn, open->session, open->id, open->part_count, has_text);
+    error = open_parts_put_count(txn, open->session, open->id, open->part_count, has_text);
     return error ? error : previews_recompute(txn, open);
 }
 
@@ -378,9 +278,9 @@ Error message_append_part(Txn *txn, Ulid message, const PartDraft *draft, Receip
         memcpy(draft->id, id, ULID_TEXT_BYTES);
     }
     Slice id = {draft->id, draft->id_size}, bytes;
-    Slot slot;
+    PartSlot slot;
     PartPlace place = {.is_found = false};
-    error = slot_find(txn, open.session, message, id, &slot);
+    error = open_parts_find(txn, open.session, message, id, &slot);
     if (!error) error = receipt_name_part(txn, draft, out_receipt);
     if (!error && slot.is_taken) {
         MessageHeader header;
@@ -495,7 +395,7 @@ Error message_seal(Txn *txn, Ulid message, const MessageSeal *seal, Receipt *out
     open.header.has_end = true;
     error = message_extend(txn, open.session, message, &open.header, fields);
     if (!error) {
-        error = message_parts_delete_kind(txn, open.session, message, PART_KIND_OPEN);
+        error = open_parts_delete(txn, open.session, message);
     }
     if (!error) error = seal_usage(txn, &open, seal, out_receipt);
     return error ? error : open_end(txn, &open, EVENT_MESSAGE_SEALED, out_receipt);

@@ -1,9 +1,8 @@
 // Open messages: appends parts to a message one by one, until it is sealed.
 //
 // The encoded field of a part is appended to the stored bytes, which then still encode the message.
-// The cost does not depend on the length of the message or on the number of its parts. An open
-// message has rows of kind 0 in `parts`: they tell how many parts it has and which part IDs are
-// known. Sealing deletes them.
+// The cost does not depend on the length of the message or on the number of its parts. For
+// this, separate rows tell which parts the message has (store/open_parts.h).
 
 #pragma once
 
@@ -41,10 +40,6 @@ typedef struct MessageSeal {
     bool propagate_usage;
 } MessageSeal;
 
-// Writes the rows of a message that is appended open.
-MUST_USE Error message_open_put(Txn *txn, Ulid session, Ulid message, char **part_ids,
-                                size_t part_count, bool has_text);
-
 // Appends a part, or replaces the part that has the same ID. Fills the receipt of the message, with
 // the part's ID. ERROR_MESSAGE_NOT_FOUND, ERROR_SESSION_DELETED, ERROR_SESSION_ARCHIVED,
 // ERROR_MESSAGE_SEALED, ERROR_TOO_LONG: the message would have too many parts or too many bytes.
@@ -54,11 +49,3 @@ MUST_USE Error message_append_part(Txn *txn, Ulid message, const PartDraft *draf
 // Seals an open message. Errors: as message_append_part; ERROR_TOO_LONG: no room is left for
 // `error`.
 MUST_USE Error message_seal(Txn *txn, Ulid message, const MessageSeal *seal, Receipt *out_receipt);
-
-// For the check: the value of an open message's first row, and the size of its other rows.
-enum { OPEN_ROW_BYTES = 3, OPEN_ID_ROW_BYTES = 18 };
-void open_row_encode(size_t part_count, bool has_text, uint8_t out[OPEN_ROW_BYTES]);
-
-// Looks up the ID of a part. `*out_index` is the index of the part in the message.
-MUST_USE Error open_part_find(Txn *txn, Ulid session, Ulid message, Slice part_id, bool *out_found,
-                              uint16_t *out_index);

@@ -5,7 +5,7 @@
 #include "names.h"
 #include "store/store.h"
 
-// The kind of the rows that an open message has in the same table (store/message_open.h).
+// The kind of the rows that an open message has in the same table (store/open_parts.h).
 enum { PART_KIND_OPEN = 0 };
 
 // Writes the index rows of a message's parts. Parts of other kinds have none.
