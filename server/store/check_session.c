@@ -78,7 +78,8 @@ static void check_places(Check *check, Slice key, const CheckedSession *session,
     }
 }
 
-// Stores that were written before text parts were joined hold the first part alone.
+// Returns whether a stored preview is right. Stores from before text parts were joined hold only
+// the first part.
 static bool is_preview(const char *stored, const char *anew)
 {
     size_t size = strlen(stored);

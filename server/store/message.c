@@ -235,7 +235,8 @@ Error message_receipt(Txn *txn, Slice first, Receipt *out)
     return ERROR_NONE;
 }
 
-// Moves to the next text part that is not empty. Empty at the end.
+// Returns the next text part that is not empty and moves `*bytes` behind it. Empty if there is
+// none.
 static Slice next_text(Slice *bytes)
 {
     WireField part, text, content;

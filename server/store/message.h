@@ -96,8 +96,8 @@ MUST_USE Error message_receipt(Txn *txn, Slice first, Receipt *out);
 // Returns whether an encoded message has a text part that is not empty.
 bool message_has_text(Slice bytes);
 
-// Joins the text parts of an encoded message that are not empty, with a space between them. `out`
-// holds at least as much of them as a preview does; it is borrowed from `bytes` or in the arena.
+// Joins the text parts of an encoded message that are not empty, with a space between them. `*out`
+// holds at least as much of them as a preview does. It borrows from `bytes` or is in the arena.
 // ERROR_OUT_OF_MEMORY, ERROR_TOO_LONG (the arena's budget).
 MUST_USE Error message_text(Arena *arena, Slice bytes, Slice *out);
 

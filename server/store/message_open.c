@@ -116,7 +116,7 @@ static bool is_last(const OpenMessage *open, const char *id)
     return strcmp(head->head_id, id) == 0 && strcmp(head->last_entry_id, id) == 0;
 }
 
-// Whether the previews of the message's role hold as much text as they can.
+// Returns whether the previews of the message's role hold as much text as they can.
 static bool are_previews_full(const OpenMessage *open)
 {
     const Session *head = open->session_head;
@@ -126,9 +126,9 @@ static bool are_previews_full(const OpenMessage *open)
     return !is_user || strlen(head->first_message_preview) == FIRST_PREVIEW_BYTES_MAX;
 }
 
-// Updates the previews after a part with text was added. If the message ends the log and the
-// history, as it nearly always does, its first text is the same as if it had been appended with it,
-// and more text changes nothing once the previews are full.
+// Updates the previews after a part with text was added. Normally the message is the last of the
+// log and of the history. Then its first text counts as if the message had been appended with it,
+// and further text changes nothing once the previews are full.
 static Error previews_note(Txn *txn, const OpenMessage *open, const char *id, const Part *part)
 {
     if (!is_last(open, id)) return previews_recompute(txn, open);

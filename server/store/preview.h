@@ -2,15 +2,16 @@
 //
 // first_message_preview belongs to the log: it is the first user message with text. The last
 // previews belong to the current history, but only to the session's own entries in it. Only
-// messages of kind CONVERSATION count. The text parts of a message are joined by a space. An append adds its text. Whatever takes messages away (a
-// rewind, a branch, a deletion, a purge) computes the previews anew.
+// messages of kind CONVERSATION count. Text parts of a message are joined by a space. An append
+// adds its text. Whatever takes messages away (a rewind, a branch, a deletion, a purge) computes
+// the previews anew.
 
 #pragma once
 
 #include "store/message.h"
 
-// Updates the previews in `head` for an appended message whose text (message_text) is `text`. The strings
-// are in the arena.
+// Updates the previews in `head` for an appended message. `text` is its text as message_text
+// returns it. The strings are in the arena.
 MUST_USE Error preview_note(Txn *txn, Session *head, MessageKind kind, Role role, Slice text);
 
 // Compute first_message_preview, or both last previews, anew and set them in `head`. The caller
