@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "store/session.h"
+#include "text/utf8.h"
 
 static size_t entry_add(SessionIndexEntry *out, size_t count, SessionListing listing,
                         const char *text)
@@ -150,13 +151,7 @@ static void slug_with_suffix(const char *slug, uint32_t n, char out[SLUG_BYTES_M
 {
     char suffix[16];
     int suffix_size = snprintf(suffix, sizeof(suffix), "-%u", n);
-    size_t size = strlen(slug);
-    size_t size_max = SLUG_BYTES_MAX - (size_t)suffix_size;
-    if (size > size_max) {
-        size = size_max;
-        while (size > 0 && ((unsigned char)slug[size] & 0xC0) == 0x80)
-            size--;
-    }
+    size_t size = utf8_cut(slice_of(slug), SLUG_BYTES_MAX - (size_t)suffix_size).size;
     snprintf(out, SLUG_BYTES_MAX + 1, "%.*s%s", (int)size, slug, suffix);
 }
 
