@@ -22,6 +22,8 @@ enum {
     WIDTH_MIN = 20,
     WIDTH_MAX = 1000,
     OUTPUT_BUFFER_BYTES = 64 * 1024,
+    TIMEOUT_MS = 30 * 1000,
+    TIMEOUT_MS_MAX = 3600 * 1000,
 };
 
 static int read_globals(Cli *cli);
@@ -73,7 +75,7 @@ static void set_output(void)
 int cli_run(int argument_count, char **arguments)
 {
     static Cli cli;
-    cli.call = (TineCallOptions){.out_status = &cli.status};
+    cli.call = (TineCallOptions){.out_status = &cli.status, .timeout_ms = TIMEOUT_MS};
     set_locale();
     set_output();
     int code = run(&cli, argument_count, arguments);
@@ -136,6 +138,7 @@ static int read_globals(Cli *cli)
     int when = 0;
     read_terminal(cli);
     int code = option_choice(cli, "color", WHEN, &when);
+    if (!code) code = option_number(cli, "timeout", 1, TIMEOUT_MS_MAX, &cli->call.timeout_ms);
     if (code) return code;
     if (when != 0) cli->out.has_colour = when == 1;
     cli->is_json = option_is_given(cli, "json");
@@ -170,7 +173,9 @@ static void say_line(const char *format, va_list arguments)
 int cli_fail(const Cli *cli, const TineStatus *status)
 {
     (void)cli;
-    (void)cli_say(EXIT_FAILED, "%s", status->message[0] ? status->message : status->reason);
+    bool is_late = status->code == STATUS_DEADLINE_EXCEEDED;
+    (void)cli_say(EXIT_FAILED, is_late ? "%s (--timeout MS waits longer)" : "%s",
+                  status->message[0] ? status->message : status->reason);
     return (int)exit_code_of(status->code);
 }
 

@@ -64,7 +64,8 @@ static int ask_instance(Backup *backup)
     }
     Tine *tine;
     if (tine_open(cli->url, &cli->status, &tine)) return cli_fail(cli, &cli->status);
-    TineCallOptions options = {.out_status = &cli->status, .no_retry = true, .timeout_ms = 10000};
+    TineCallOptions options = cli->call;
+    options.no_retry = true;
     DescribeRequest request = DESCRIBE_REQUEST__INIT;
     CLEANUP(message_freep) DescribeResponse *reply = NULL;
     if (tine_describe(tine, &options, &request, &reply) == 0) {

@@ -8,8 +8,6 @@
 #include "method.h"
 #include "tine_calls.h"
 
-enum { TIMEOUT_MS_MAX = 3600 * 1000 };
-
 static int read_request(const char *argument, const ProtobufCMethodDescriptor *method,
                         ProtobufCMessage **out);
 static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request);
@@ -24,9 +22,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (code) return code;
     cli->call.operation_id = option_text(cli, "operation-id");
     cli->call.traceparent = option_text(cli, "traceparent");
-    code = option_number(cli, "timeout", 1, TIMEOUT_MS_MAX, &cli->call.timeout_ms);
     Tine *tine;
-    if (!code) code = cli_connect(cli, &tine);
+    code = cli_connect(cli, &tine);
     if (code) return code;
     char path[METHOD_PATH_BYTES_MAX];
     method_path(method, path);
@@ -103,7 +100,6 @@ static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request)
 
 static const Option OPTIONS[] = {
     {"operation-id", 0, "ID", "of a write: sent again with it, it runs once; one is made for you"},
-    {"timeout", 't', "MS", "give up after so many milliseconds"},
     {"traceparent", 0, "TEXT", "W3C's, for the server's log"},
     {NULL, 0, NULL, NULL},
 };

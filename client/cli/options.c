@@ -15,6 +15,7 @@ const Option GLOBAL_OPTIONS[] = {
     {"url", 0, "URL", "ipc://PATH, tcp://127.0.0.1:PORT or embedded:DIRECTORY; $TINE_URL"},
     {"token-file", 0, "FILE", "the token of a tined on tcp://; $TINE_TOKEN_FILE"},
     {"json", 0, NULL, "print JSON: one document, or one a line where there are many"},
+    {"timeout", 0, "MS", "give up on a call after so many milliseconds; 30000"},
     {"no-start", 0, NULL, "start no tined when none runs"},
     {"no-pager", 0, NULL, "print to the terminal itself"},
     {"color", 0, "WHEN", "auto, always or never; $NO_COLOR"},

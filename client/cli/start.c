@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/directory.h"
 #include "progress.h"
 
@@ -27,6 +28,9 @@ static const char IDLE_EXIT[] = "30m";
 
 enum {
     READY_WITHIN_MS = 60 * 1000,
+    LOCKED_WITHIN_MS = 90 * 1000, // who has the lock waits for tined as long as that
+    LOCK_LOOK_MS = 20,
+    SILENT_MS = 1000,            // an attempt to connect that took longer was not refused
     ENDED_WITHIN_MS = 15 * 1000, // tined gives up on its clients after 6 s
     TINED_EXIT_IN_USE = 3,
     LAST_WORDS_BYTES_MAX = 4096,
@@ -45,27 +49,74 @@ typedef struct Start {
 static int begin(Start *start);
 static int launch(Start *start);
 
-// Asked by a call, for NNG takes no connection for 100 ms after one that was closed without a word.
-// A client that found nobody waits before it looks again, so the next look has a fresh one.
-static bool is_listening(Cli *cli)
+// The process that the socket's lock names; 0 if there is none.
+static pid_t holder_of(const char *socket_path)
 {
-    TineCallOptions options = {.out_status = &cli->status, .no_retry = true};
-    HealthRequest request = HEALTH_REQUEST__INIT;
-    CLEANUP(message_freep) HealthResponse *reply = NULL;
-    if (tine_health(cli->tine, &options, &request, &reply) != STATUS_UNAVAILABLE) return true;
-    return connect_open(cli) != EXIT_OK; // then it has been said, and the next call fails
+    char path[PATH_MAX + 16], text[32] = {0};
+    snprintf(path, sizeof(path), "%s.lock", socket_path);
+    int lock = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (lock < 0) return 0;
+    ssize_t size = read(lock, text, sizeof(text) - 1);
+    close(lock);
+    return size > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+}
+
+static int say_late(const Cli *cli, const char *socket_path)
+{
+    pid_t holder = holder_of(socket_path);
+    if (holder == 0) {
+        return cli_say(EXIT_UNAVAILABLE,
+                       "tined on %s does not answer within %lld ms; --timeout MS waits longer",
+                       socket_path, (long long)cli->call.timeout_ms);
+    }
+    return cli_say(EXIT_UNAVAILABLE,
+                   "tined on %s does not answer within %lld ms; if it was stopped: kill -CONT %d; "
+                   "if it is busy, --timeout MS waits longer",
+                   socket_path, (long long)cli->call.timeout_ms, (int)holder);
+}
+
+// Looks whether a tined listens. It is asked by a call: NNG accepts no connection for 100 ms after
+// one that was closed without a word. A client that found nobody waits before it tries again, so
+// each look gets a fresh one.
+//
+// Where nobody listens an attempt fails at once. The kernel accepts connections for a tined that was
+// stopped, and libtine gives up on such a one after 5 s: it is asked again until the time is up.
+// Then EXIT_UNAVAILABLE, said.
+static int look(Cli *cli, const char *socket_path, bool *out_listens)
+{
+    int64_t begun_ns = clock_monotonic_ns(), until_ns = begun_ns + cli->call.timeout_ms * 1000000;
+    int64_t now_ns = begun_ns;
+    for (;;) {
+        TineCallOptions options = {.out_status = &cli->status, .no_retry = true};
+        options.timeout_ms = (until_ns - now_ns) / 1000000 + 1;
+        HealthRequest request = HEALTH_REQUEST__INIT;
+        CLEANUP(message_freep) HealthResponse *reply = NULL;
+        int status = tine_health(cli->tine, &options, &request, &reply);
+        *out_listens = status != STATUS_UNAVAILABLE;
+        if (status == STATUS_DEADLINE_EXCEEDED) return say_late(cli, socket_path);
+        if (*out_listens) return EXIT_OK;
+        int code = connect_open(cli);
+        int64_t ended_ns = clock_monotonic_ns();
+        bool is_silent = ended_ns - now_ns > SILENT_MS * INT64_C(1000000);
+        if (code || !is_silent) return code;
+        if (ended_ns >= until_ns) return say_late(cli, socket_path);
+        now_ns = ended_ns;
+    }
 }
 
 int start_tined(Cli *cli, const char *socket_path)
 {
-    if (is_listening(cli)) return EXIT_OK;
+    bool listens;
+    int code = look(cli, socket_path, &listens);
+    if (code || listens) return code;
     if (!cli->may_start) {
         return cli_say(EXIT_UNAVAILABLE,
                        "no tined listens on %s; without --no-start one is started", socket_path);
     }
     Start start = {.cli = cli, .socket_path = socket_path, .lock = -1, .log = -1, .ready = -1};
-    int code = begin(&start);
-    if (!code && !is_listening(cli)) code = launch(&start);
+    code = begin(&start);
+    if (!code) code = look(cli, socket_path, &listens);
+    if (!code && !listens) code = launch(&start);
     if (start.ready >= 0) close(start.ready);
     if (start.log >= 0) close(start.log);
     if (start.lock >= 0) close(start.lock);
@@ -113,7 +164,26 @@ static int find_directory(Start *start)
                    size < PATH_MAX ? detail.text : "its path is too long");
 }
 
-// Opens the log and takes the lock; waits for the one who has it.
+// Waits for another tine that is starting a tined.
+static int wait_for_lock(const Start *start, const char *path)
+{
+    int64_t until_ns = clock_monotonic_ns() + (int64_t)LOCKED_WITHIN_MS * 1000000;
+    while (flock(start->lock, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            return cli_say(EXIT_UNAVAILABLE, "%s: %s", path, strerror(errno));
+        }
+        if (clock_monotonic_ns() > until_ns) {
+            return cli_say(EXIT_UNAVAILABLE,
+                           "another tine has been starting tined for %d s; see who holds the lock: "
+                           "fuser -v %s",
+                           LOCKED_WITHIN_MS / 1000, path);
+        }
+        (void)poll(NULL, 0, LOCK_LOOK_MS);
+    }
+    return EXIT_OK;
+}
+
+// Opens the log and takes the lock.
 static int begin(Start *start)
 {
     int code = find_tined(start);
@@ -128,9 +198,8 @@ static int begin(Start *start)
         return cli_say(EXIT_UNAVAILABLE, "no tined runs, and in %s no file can be written: %s",
                        start->directory, strerror(errno));
     }
-    while (flock(start->lock, LOCK_EX) != 0) {
-        if (errno != EINTR) return cli_say(EXIT_UNAVAILABLE, "%s: %s", lock_path, strerror(errno));
-    }
+    code = wait_for_lock(start, lock_path);
+    if (code) return code;
     struct stat found;
     start->log_bytes = fstat(start->log, &found) == 0 ? found.st_size : 0;
     return EXIT_OK;
@@ -203,13 +272,8 @@ static int say_why(const Start *start)
 // still answers what it had accepted. False: it does not end. True, too, if it is gone already.
 static bool wait_for_holder(const Start *start)
 {
-    char path[PATH_MAX + 16], text[32] = {0};
-    snprintf(path, sizeof(path), "%s.lock", start->socket_path);
-    int lock = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (lock < 0) return true;
-    ssize_t size = read(lock, text, sizeof(text) - 1);
-    close(lock);
-    int holder = size > 0 ? pidfd_open((pid_t)strtol(text, NULL, 10), 0) : -1;
+    pid_t pid = holder_of(start->socket_path);
+    int holder = pid > 0 ? pidfd_open(pid, 0) : -1;
     if (holder < 0) return true;
     Progress *progress = progress_begin("waiting for the tined that is stopping", NULL, 0);
     struct pollfd ended = {.fd = holder, .events = POLLIN};
@@ -267,11 +331,16 @@ static int launch(Start *start)
         snprintf(start->absolute_path, PATH_MAX, "%s/%s", here, start->socket_path);
         start->socket_path = start->absolute_path;
     }
-    bool is_in_use;
+    bool is_in_use, listens;
     int code = launch_once(start, &is_in_use);
-    if (!is_in_use || is_listening(start->cli)) return is_in_use ? EXIT_OK : code;
-    // Who has the socket and does not answer is about to leave.
-    if (wait_for_holder(start)) code = launch_once(start, &is_in_use);
-    if (!is_in_use || is_listening(start->cli)) return is_in_use ? EXIT_OK : code;
-    return say_why(start);
+    if (!is_in_use) return code;
+    code = look(start->cli, start->socket_path, &listens);
+    if (code || listens) return code;
+    // Who has the socket and does not listen is about to leave.
+    if (wait_for_holder(start)) {
+        code = launch_once(start, &is_in_use);
+        if (!is_in_use) return code;
+    }
+    code = look(start->cli, start->socket_path, &listens);
+    return code || listens ? code : say_why(start);
 }

@@ -1,5 +1,6 @@
 // Starting tined when none runs.
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,4 +150,39 @@ TEST(a_command_that_needs_no_tined_starts_none)
     CLEANUP(shell_close) Shell *shell = shell_open();
     shell_ok(shell, "tine version; tine help; tine new --help; ! tine new --nothing; ! tine nwe; "
                     "! tine append; ! test -e tine; ! test -e state");
+}
+
+// A daemon that was stopped still takes connections: the kernel does, for it.
+TEST(no_command_waits_for_ever_for_a_tined_that_does_not_answer)
+{
+    static const char *const LINES[] = {
+        "ls", "ping", "stats", "append @last x", "call GetSession '{}'", "log @last --follow",
+    };
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_tined_start(shell);
+    CHECK_EQ(kill(shell->tined, SIGSTOP), 0);
+    for (size_t i = 0; i < sizeof(LINES) / sizeof(*LINES); i++) {
+        shell_fails(shell, 4, "tine --timeout 100 %s </dev/null", LINES[i]);
+        shell_says(shell, "does not answer within 100 ms");
+        shell_says(shell, "kill -CONT");
+        shell_says(shell, "--timeout");
+        CHECK_STR(shell->output, "");
+    }
+    shell_fails(shell, 4, "tine call --timeout 100 GetSession '{}'");
+    // Longer than libtine waits for a connection.
+    shell_fails(shell, 4, "tine --timeout 6000 ls");
+    shell_says(shell, "does not answer within 6000 ms");
+    shell_ok(shell, "tine __complete -- --timeout 100 show '' | cut -f 1");
+    CHECK_STR(shell->output, "");
+    CHECK_EQ(kill(shell->tined, SIGCONT), 0);
+    shell_ok(shell, "tine ping >/dev/null");
+}
+
+TEST(a_timeout_is_milliseconds_from_1_to_an_hour)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_fails(shell, 2, "tine --timeout 0 ls");
+    shell_fails(shell, 2, "tine --timeout 3600001 ls");
+    shell_fails(shell, 2, "tine --timeout 1s ls");
+    shell_says(shell, "--timeout: '1s' is not a number from 1 to 3600000");
 }
