@@ -50,9 +50,10 @@ MUST_USE Error backup_compact(const char *directory, const BackupHooks *hooks, E
                               Verified *out);
 
 // The last step of backup_restore and backup_compact: replaces the store in `directory` by the copy
-// `partial`. The caller holds the lock of `directory`. The old data, if there is any, is moved to
-// `kept`; if that is NULL, it is removed. Old data that cannot be settled (store_settle) is broken:
-// it is kept with its flushed.mdb, or, without `kept`, not replaced. ERROR_IO, ERROR_STORE_FULL,
-// ERROR_CORRUPT: the old store is still in place, unless the only failure was the flush of a name.
+// `partial`. The caller holds the lock of `directory`. The old data, if there is any, is kept in
+// `kept`; if `kept` is NULL, the old data is removed. Old data that cannot be settled
+// (store_settle) is broken: it is kept with its flushed.mdb, or, without `kept`, not replaced.
+// ERROR_IO, ERROR_STORE_FULL, ERROR_CORRUPT: the old store is still in place, unless the only
+// failure was the flush of a name.
 MUST_USE Error backup_replace(const char *directory, const char *partial, const char *kept,
                               ErrorDetail *detail);

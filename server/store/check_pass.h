@@ -66,6 +66,7 @@ bool check_id_is(const char *text, Ulid id);
 
 // check_key.c
 
+// Returns whether a key has the shape that its table requires.
 bool check_key_is_valid(StoreTable table, Slice key);
 bool check_table_is_chunked(StoreTable table);
 const char *check_table_name(StoreTable table);
@@ -97,8 +98,10 @@ typedef struct CheckedLog {
     Ulid head;       // last entry of the current history
     Ulid last_entry; // last entry of the log
     uint64_t entry_count_all, entry_count, message_count;
-    int64_t newest_at;               // greatest created_at; INT64_MIN: no entry
-    __int128 sums[5], magnitudes[5]; // of usage: input, output, cache read, cache write, cost
+    int64_t newest_at; // greatest created_at; INT64_MIN: no entry
+    // Of the usage of entries. `magnitudes` adds up the absolute values, and counts deleted
+    // entries, too.
+    __int128 sums[5], magnitudes[5]; // input, output, cache read, cache write, cost
 } CheckedLog;
 
 // Checks the entries of a session and computes `out`. `state` tells which other rows must exist.

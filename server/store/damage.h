@@ -4,7 +4,7 @@
 
 #include "store/store.h"
 
-// X(constant, name, meaning)
+// X(constant, name, meaning). Scripts read the names: do not change them.
 #define DAMAGE_KINDS(X)                                                                            \
     X(KEY, "key", "a key has the wrong shape")                                                     \
     X(CHUNKS, "chunks", "a record's chunks do not add up")                                         \
@@ -60,8 +60,9 @@ typedef struct Damage {
 } Damage;
 
 typedef struct StoreCheckOptions {
-    void (*found)(void *context,
-                  const Damage *damage); // NULL: damage is only counted. Borrowed during the call
+    // Called for each damage, which is borrowed until the call returns. NULL: damage is only
+    // counted.
+    void (*found)(void *context, const Damage *damage);
     void *context;
 } StoreCheckOptions;
 

@@ -1,8 +1,8 @@
 // Open messages: appends parts to a message one by one, until it is sealed.
 //
 // The encoded field of a part is appended to the stored bytes, which then still encode the message.
-// The cost does not depend on the length of the message or on the number of its parts. For
-// this, separate rows tell which parts the message has (store/open_parts.h).
+// The cost does not depend on the length of the message or on the number of its parts, because
+// separate rows tell which parts it has (store/open_parts.h).
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // Open parts. The ID of a part is in the slot that its hash names, or in the next free one. IDs are
-// only ever added, so a search ends at the first free slot. A slot holds only the hash of an ID: the
-// part that it leads to decides whether the ID is the same.
+// only ever added, so a search ends at the first free slot. A slot holds only the hash of an ID, so
+// a caller must compare the ID of the part that it leads to.
 
 #include "store/open_parts.h"
 
