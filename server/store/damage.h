@@ -14,13 +14,13 @@
     X(ID_ORDER, "id_order", "an ID is newer than the last one issued")                             \
     X(META, "meta", "the rows about the store itself are wrong")                                   \
     X(SESSION_ROWS, "session_rows", "a session has only one of its two rows")                      \
-    X(SESSION_LINEAGE, "session_lineage", "parent, root or fork point are wrong")                  \
+    X(SESSION_LINEAGE, "session_lineage", "parent, root or fork point is wrong")                   \
     X(SESSION_COUNTS, "session_counts", "a session's counts or next_sequence are wrong")           \
     X(SESSION_TOTALS, "session_totals", "own_totals are not the sum of the entries")               \
     X(SESSION_HEAD_ID, "session_head_id", "head_id is not the history's last entry")               \
     X(SESSION_LAST_ENTRY, "session_last_entry", "last_entry_id is not the log's last entry")       \
     X(SESSION_LAST_ACTIVE, "session_last_active", "last_active_at is not the newest time")         \
-    X(SESSION_PREVIEW, "session_preview", "a preview is not of the message it stands for")         \
+    X(SESSION_PREVIEW, "session_preview", "a preview does not match its message")                  \
     X(SESSION_EVENT, "session_event", "last_event_sequence is not the session's last event")       \
     X(CHILDREN, "children", "children and parent_id disagree")                                     \
     X(SESSION_INDEX, "session_index", "session_index and a session's settings disagree")           \
