@@ -276,7 +276,7 @@ static Error call_sum(CostScan *scan, const CostCall *call)
     return ERROR_NONE;
 }
 
-// Sums the session's calls after the place's.
+// Sums the calls of the current session that come after `place.call`.
 static Error session_sum(CostScan *scan, KvCursor *cursor)
 {
     Ulid session = scan->place.session;
