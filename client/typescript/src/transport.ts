@@ -309,7 +309,7 @@ class Channel implements TineTransport {
           retryMs: isPatient ? Number.POSITIVE_INFINITY : (this.#options.retryMs ?? 0),
         }),
       connections: () => link.connections,
-      disconnect: () => link.disconnect("it is not asked"),
+      disconnect: () => link.disconnect("nobody waits for an event"),
     };
     return { host, calls };
   }

@@ -95,7 +95,7 @@ async function watchOn(eventsPath: string, limits: WatchLimits) {
       });
     },
     connections: () => link.connections,
-    disconnect: () => link.disconnect("it is not asked"),
+    disconnect: () => link.disconnect("nobody waits for an event"),
   };
   const request = create(WatchEventsRequestSchema, { sessionId, start: WatchStart.NEW });
   const watch = new Watch(host, request, stop.signal, limits);

@@ -41,7 +41,7 @@ def target_of(address: Address) -> Union[str, tuple[str, int]]:
 
 def connect_error(error: OSError, address: Address) -> ConnectError:
     if isinstance(error, BlockingIOError):
-        return ConnectError("nobody accepts")
+        return ConnectError("it accepts no connection")
     if isinstance(error, TimeoutError):  # raised after socket.settimeout
         return ConnectError("it accepted, but did not say hello")
     is_refused = isinstance(error, (FileNotFoundError, ConnectionRefusedError))
