@@ -110,6 +110,96 @@ TEST(pi_export_of_a_fork_whose_origin_was_purged_has_its_history)
     shows(store->exported, "\"text\":\"2\"");
 }
 
+static void label(PiStore *store, const char *target, const char *text)
+{
+    NewMessage message = NEW_MESSAGE__INIT;
+    AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
+    CLEANUP(reply_freep) AppendMessageResponse *reply = NULL;
+    message.kind = MESSAGE_KIND_LABEL;
+    message.target_id = (char *)(uintptr_t)target;
+    message.text = (char *)(uintptr_t)text;
+    request.session_id = store->session;
+    request.message = &message;
+    CHECK_EQ(tine_append_message(store->importer.tine, NULL, &request, &reply), 0);
+}
+
+static void fork_at(PiStore *store, const char *id)
+{
+    ForkSessionRequest request = FORK_SESSION_REQUEST__INIT;
+    CLEANUP(reply_freep) ForkSessionResponse *reply = NULL;
+    request.session_id = store->session;
+    request.fork_point_case = TINE__V1__FORK_SESSION_REQUEST__FORK_POINT_THROUGH_MESSAGE_ID;
+    request.through_message_id = (char *)(uintptr_t)id;
+    CHECK_EQ(tine_fork_session(store->importer.tine, NULL, &request, &reply), 0);
+    snprintf(store->session, sizeof(store->session), "%s", reply->session->id);
+}
+
+TEST(pi_export_of_a_fork_names_its_parent)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "5b1c9a52-9f0e-4c58");
+    user(store, "1", NULL);
+    pi_import_ok(store);
+    pi_fork(store);
+    const char *name = "\"parentSession\":\"2025-11-20T10-00-00-000Z_5b1c9a52-9f0e-4c58.jsonl\"}\n";
+    shows(pi_export_text(store), name);
+    take_export(store);
+    pi_import_ok(store);
+    shows(pi_export_text(store), name);
+}
+
+// Labels may stand behind the fork point, or on a branch that the fork does not have.
+TEST(pi_export_of_a_fork_keeps_the_labels_of_what_it_inherited)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    char first[STORE_ID_BYTES], second[STORE_ID_BYTES], third[STORE_ID_BYTES];
+    pi_begin(store, "origin");
+    user(store, "1", NULL);
+    pi_line(store,
+            "{\"type\":\"label\",\"id\":\"l1\",\"parentId\":\"1\",\"targetId\":\"1\",\"label\":"
+            "\"old\"}");
+    user(store, "2", "l1");
+    user(store, "3", "2");
+    pi_line(store,
+            "{\"type\":\"label\",\"id\":\"l2\",\"parentId\":\"3\",\"targetId\":\"2\",\"label\":"
+            "\"behind\"}");
+    pi_line(store,
+            "{\"type\":\"label\",\"id\":\"l3\",\"parentId\":\"l2\",\"targetId\":\"3\",\"label\":"
+            "\"of another branch\"}");
+    pi_import_ok(store);
+    id_of(store, "1", first);
+    id_of(store, "2", second);
+    id_of(store, "3", third);
+    char origin[STORE_ID_BYTES];
+    snprintf(origin, sizeof(origin), "%s", store->session);
+    fork_at(store, second);
+    char fork[STORE_ID_BYTES];
+    snprintf(fork, sizeof(fork), "%s", store->session);
+    snprintf(store->session, sizeof(store->session), "%s", origin);
+    label(store, second, "after the fork");
+    snprintf(store->session, sizeof(store->session), "%s", fork);
+
+    CHECK_EQ(check_parents(pi_export_text(store)), 4);
+    shows(store->exported, "\"targetId\":\"1\",\"label\":\"old\"}");
+    shows(store->exported, "{\"type\":\"label\",\"id\":\"l2\",\"parentId\":\"2\",");
+    shows(store->exported, "\"targetId\":\"2\",\"label\":\"behind\"}");
+    CHECK(strstr(store->exported, "another branch") == NULL);
+    CHECK(strstr(store->exported, "after the fork") == NULL);
+
+    // A fork of the fork has what its parent had: a newer label of 2, and none of 1.
+    label(store, second, "newer");
+    label(store, first, "");
+    fork_at(store, second);
+    pi_append_text(store, "own");
+    CHECK_EQ(check_parents(pi_export_text(store)), 6);
+    shows(store->exported, "\"targetId\":\"2\",\"label\":\"newer\"}");
+    CHECK(strstr(store->exported, "behind") == NULL);
+    take_export(store);
+    pi_import_ok(store);
+    static const char CONTEXT[] = "user=1@1 user=2@1 user=own@"; // wherever the labels stand
+    CHECK(strncmp(pi_context_texts(store), CONTEXT, strlen(CONTEXT)) == 0);
+}
+
 static const char USAGE[] =
     "{\"type\":\"usage\",\"id\":\"w\",\"parentId\":\"u\",\"timestamp\":"
     "\"2025-11-20T10:00:02.000Z\",\"kind\":\"cache_warm\",\"provider\":\"p\",\"model\":\"m\","
@@ -166,6 +256,31 @@ TEST(pi_export_of_version_1_keeps_types_and_contents)
           0);
     CHECK(strstr(kept + 2, "firstKeptEntryId") == NULL); // the header is no entry: nothing is kept
     CHECK(strstr(store->exported, "firstKeptEntryIndex") == NULL);
+}
+
+TEST(pi_header_of_version_1_keeps_its_fields_when_entries_are_added)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    static const char MORE[] =
+        "\"id\":\"v1\",\"timestamp\":\"2025-11-20T10:00:00.000Z\",\"cwd\":\"/p\",\"provider\":"
+        "\"anthropic\",\"modelId\":\"m\",\"thinkingLevel\":\"high\",\"branchedFrom\":"
+        "\"/s/other.jsonl\",\"more\":[1.0]}";
+    char wanted[512];
+    pi_line(store, "{\"type\":\"session\",%s", MORE);
+    pi_line(store, "{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"a\"}}");
+    pi_import_ok(store);
+    pi_export_is_same(store);
+    pi_append_text(store, "later");
+    snprintf(wanted, sizeof(wanted), "{\"type\":\"session\",\"version\":3,%s\n", MORE);
+    CHECK(strncmp(pi_export_text(store), wanted, strlen(wanted)) == 0);
+
+    // A version that is there is replaced, and white space behind a lone header is not kept.
+    store->size = 0;
+    pi_line(store, "{\"type\":\"session\",\"version\":1,\"id\":\"v\",\"provider\":\"p\"} ");
+    pi_import_ok(store);
+    pi_append_text(store, "later");
+    shows(pi_export_text(store),
+          "{\"type\":\"session\",\"version\":3,\"id\":\"v\",\"provider\":\"p\"}\n");
 }
 
 TEST(pi_header_alone_comes_back_with_what_follows_it)
@@ -325,18 +440,7 @@ TEST(pi_list_that_stands_twice_since_it_was_imported_comes_back_in_its_order)
     CHECK_EQ(check_parents(strstr(pi_export_text(store), "twice\"}")), 4);
 }
 
-// The lines of a file, in any order: they are all there once.
-static void check_same_lines(const char *text, const char *other)
-{
-    CHECK_EQ(strlen(text), strlen(other));
-    for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
-        char copy[512];
-        snprintf(copy, sizeof(copy), "%.*s", (int)(strchr(line, '\n') - line + 1), line);
-        shows(other, copy);
-    }
-}
-
-TEST(pi_rings_and_late_parents_come_back_line_by_line_parents_first)
+TEST(pi_rings_and_late_parents_come_back_in_their_own_order)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
     pi_begin(store, "rings");
@@ -345,13 +449,57 @@ TEST(pi_rings_and_late_parents_come_back_line_by_line_parents_first)
     user(store, "c", "a");
     user(store, "s", "s");
     user(store, "d", "a");
+    pi_bytes(store, "torn\n");
     user(store, "e", "d");
     user(store, "d", "late");
     user(store, "late", NULL);
     pi_import_ok(store);
-    check_same_lines(store->text, pi_export_text(store));
+    pi_export_is_same(store);
     pi_import_ok(store);
     CHECK_EQ(store->importer.report.entries_new, 8);
+    pi_export_is_same(store);
+    pi_append_text(store, "later"); // what is added stands behind them
+    CHECK(strncmp(pi_export_text(store), store->text, store->size) == 0);
+    pi_rewind(store, NULL);
+    user(store, "f", "g");
+    user(store, "g", "late");
+    pi_import_ok(store);
+    shows(pi_export_text(store), "\"id\":\"f\"");
+}
+
+// pi finds the later "d" by the ID. With the earlier one behind it, "d" and "c" would be ancestors
+// of each other, and pi would never come to an end.
+TEST(pi_id_used_twice_around_its_child_comes_back_in_its_own_order)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "twice");
+    user(store, "r", NULL);
+    user(store, "d", "c");
+    user(store, "c", "d");
+    user(store, "d", "r");
+    pi_import_ok(store);
+    CHECK_STR(pi_context(store), "user:r user:d | off none");
+    pi_export_is_same(store);
+    user(store, "e", "c"); // it has grown
+    user(store, "n", "m");
+    user(store, "m", "e");
+    pi_import_ok(store);
+    pi_export_is_same(store);
+}
+
+// Every child stands before its parent.
+TEST(pi_file_upside_down_comes_back_as_it_was)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "down");
+    for (int i = 1500; i > 0; i--) {
+        char id[16], parent[16];
+        snprintf(id, sizeof(id), "%d", i);
+        snprintf(parent, sizeof(parent), "%d", i - 1);
+        user(store, id, i > 1 ? parent : NULL);
+    }
+    pi_import_ok(store);
+    pi_export_is_same(store);
 }
 
 // Whoever takes the file waits until something is shown.

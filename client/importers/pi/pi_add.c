@@ -146,7 +146,8 @@ static Error map_entry(PiRun *run, uint32_t entry, NewMessage **out, PiReference
     size_t before = entry > 0 ? 0 : (size_t)(read->offset - run->file.header_end);
     PiEntrySource source = {.json = slice(original.bytes + before, read->bytes),
                             .time_ms = run->time_ms,
-                            .version = run->file.version};
+                            .version = run->file.version,
+                            .position = read->is_ahead ? entry : UINT32_MAX};
     source.external_id = pi_external_id(&batch->arena, &run->file, entry);
     if (!source.external_id) return arena_error(&batch->arena);
     NewOriginal *kept = &batch->originals[batch->count];

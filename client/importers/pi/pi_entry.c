@@ -3,6 +3,8 @@
 
 #include "importers/pi/pi_entry.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -10,6 +12,7 @@
 #include "importers/iso_time.h"
 #include "importers/members.h"
 #include "importers/pi/pi_message.h"
+#include "importers/pi/pi_own_order.h"
 #include "importers/pi/pi_parts.h"
 #include "text/json_walk.h"
 
@@ -216,25 +219,52 @@ static Error map_by_type(Mapping *mapping, char *type)
     return map_custom(mapping, type);
 }
 
-static Error put_data(Mapping *mapping)
+// Appends the members of the message that have no field of ours to those of the entry.
+static Error keep_message_rest(Mapping *mapping)
 {
-    Error error = members_keep_unused(&mapping->fields);
     Buffer *rest = &mapping->fields.rest;
-    if (!error && buffer_size(&mapping->message_rest) > 0) {
-        if (buffer_size(rest) > 0) error = buffer_append(rest, slice_of(","));
-        if (!error) error = buffer_append(rest, slice_of("\"message\":{"));
-        if (!error) error = buffer_append(rest, buffer_slice(&mapping->message_rest));
-        if (!error) error = buffer_append(rest, slice_of("}"));
-    }
-    if (error || buffer_size(rest) == 0) return error;
-    error = buffer_append(rest, slice_of("}"));
+    if (buffer_size(&mapping->message_rest) == 0) return ERROR_NONE;
+    Error error = ERROR_NONE;
+    if (buffer_size(rest) > 0) error = buffer_append(rest, slice_of(","));
+    if (!error) error = buffer_append(rest, slice_of("\"message\":{"));
+    if (!error) error = buffer_append(rest, buffer_slice(&mapping->message_rest));
+    return error ? error : buffer_append(rest, slice_of("}"));
+}
+
+static Error join_data(Slice mark, Slice rest, Buffer *out)
+{
+    Error error = buffer_append(out, slice_of("{"));
+    if (!error) error = buffer_append(out, mark);
+    if (!error && mark.size > 0 && rest.size > 0) error = buffer_append(out, slice_of(","));
+    if (!error) error = buffer_append(out, rest);
+    return error ? error : buffer_append(out, slice_of("}"));
+}
+
+// Fills data_json with what is left of the entry, behind the entry's position in the file if it is
+// stored ahead of its turn. What is nested too deep for data_json is left out.
+static Error put_data(Mapping *mapping, uint32_t position)
+{
+    char mark[64] = "";
+    CLEANUP(buffer_free) Buffer data = {0}, mark_data = {0};
+    Error error = members_keep_unused(&mapping->fields);
+    if (!error) error = keep_message_rest(mapping);
     if (error) return error;
-    char *json = arena_alloc(mapping->arena, buffer_size(rest) + 1);
-    if (!json) return out_of(mapping);
-    json[0] = '{';
-    memcpy(json + 1, buffer_slice(rest).bytes, buffer_size(rest));
-    mapping->out->data_json = field_json(mapping->arena, slice(json, buffer_size(rest) + 1));
-    return mapping->out->data_json ? ERROR_NONE : out_of(mapping);
+    Slice rest = buffer_slice(&mapping->fields.rest);
+    if (position != UINT32_MAX) {
+        snprintf(mark, sizeof(mark), "\"" PI_POSITION_NAME "\":%" PRIu32, position);
+    } else if (rest.size == 0) {
+        return ERROR_NONE;
+    }
+    error = join_data(slice_of(mark), rest, &data);
+    if (error) return error;
+    char *json = field_json(mapping->arena, buffer_slice(&data));
+    if (json && !*json && *mark) {
+        error = join_data(slice_of(mark), (Slice){NULL, 0}, &mark_data);
+        if (error) return error;
+        json = field_json(mapping->arena, buffer_slice(&mark_data));
+    }
+    mapping->out->data_json = json;
+    return json ? ERROR_NONE : out_of(mapping);
 }
 
 static Error map(Mapping *mapping, const PiEntrySource *source)
@@ -253,7 +283,7 @@ static Error map(Mapping *mapping, const PiEntrySource *source)
     mapping->fields.is_used[ENTRY_TIMESTAMP] = out->created_at != 0;
     if (out->created_at == 0) out->created_at = source->time_ms;
     Error error = map_by_type(mapping, type);
-    return error ? error : put_data(mapping);
+    return error ? error : put_data(mapping, source->position);
 }
 
 Error pi_entry_map(Arena *arena, const PiEntrySource *source, NewMessage **out,

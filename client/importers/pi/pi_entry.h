@@ -17,6 +17,7 @@ typedef struct PiEntrySource {
     char *external_id; // what the entry is to be found by
     int64_t time_ms;   // for an entry that says none
     unsigned version;  // of the file
+    uint32_t position; // in the file, if the entry is stored ahead of its turn; else UINT32_MAX
 } PiEntrySource;
 
 // What an entry says of others, in the file's words: the import puts ids of the store in their

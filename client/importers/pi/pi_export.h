@@ -1,13 +1,15 @@
-// Exporting a session as a file of pi's.
+// Exporting a session as a session file of pi.
 //
-// What was imported from one comes back byte for byte: the header, and each entry's original with
-// what stood behind it. What was appended since, and all of a session that pi never saw, is written
-// as pi 3 writes it: a line per entry, in the log's order, with ids of ours where there are no
-// others. A fork's file has all that the fork inherited, with its lines, for a file of pi's stands
-// for itself. A deleted or purged entry is written as a note without content, for others hang below
-// it.
+// What was imported from such a file comes back byte for byte: the header, then the original of
+// each entry with what stood behind it, in the file's own order. Entries that were added since
+// follow, and a session that pi never had is written whole, as pi 3 writes it: one line per entry,
+// in the order of the log, with the store's IDs where an entry has no other.
 //
-// pi keeps no leaf: it goes on from a file's last entry, whatever the session's head is.
+// A session file of pi stands for itself, so that of a fork has everything that the fork inherited,
+// with the labels that it had when it was made. A deleted or purged entry is written as a note
+// without content, because others name it as their parent.
+//
+// pi has no place for the head: it continues from the last entry of a file.
 
 #pragma once
 

@@ -289,6 +289,12 @@ static Error order_entries(PiFile *pi)
     for (uint32_t i = 0; !error && i < pi->count; i++)
         pi->entries[i].parent = parents[i];
     free(parents);
+    uint32_t least = pi->count;
+    for (uint32_t i = pi->count; !error && i-- > 0;) {
+        uint32_t entry = pi->order[i];
+        pi->entries[entry].is_ahead = entry > least;
+        if (entry < least) least = entry;
+    }
     if (!error && cut != ENTRY_NONE) {
         note(pi, pi->entries[cut].line,
              "it is among its own ancestors; its history begins with it");

@@ -41,6 +41,7 @@ typedef struct PiEntry {
     bool is_later;          // an entry before it has its id
     bool is_shadowed;  // its id is another entry's in the store: the latest one's that has it, if
                        // pi_known found none of them there
+    bool is_ahead;     // of its turn in `order`: entries of the file before it follow
     bool is_queued;    // on its way into the store, or there
     bool has_original; // the store has its bytes
     char store_id[STORE_ID_BYTES]; // what the store calls it; "": nothing yet

@@ -1,5 +1,5 @@
-// The model of a session: that of the last entry of the file that has one. A model that a person has
-// chosen here stays until the file brings a new entry with one.
+// The model of a session: that of the last entry of the file that has one. A model that a person
+// has chosen here stays until the file brings a new entry with one.
 
 #pragma once
 

@@ -9,6 +9,7 @@
 
 #include "importers/iso_time.h"
 #include "importers/pi/pi_entry.h"
+#include "importers/pi/pi_own_order.h"
 #include "text/json_walk.h"
 #include "text/json_write.h"
 
@@ -21,8 +22,7 @@ typedef struct Line {
     Buffer rest;        // … and those of the entry, without braces
 } Line;
 
-// As JSON.stringify has it.
-static void put_text(FILE *out, const char *text)
+void pi_write_text(FILE *out, const char *text)
 {
     static const char ESCAPED[] = "\"\\\b\f\n\r\t", LETTERS[] = "\"\\bfnrt";
     putc('"', out);
@@ -42,7 +42,7 @@ static void put_text(FILE *out, const char *text)
 static void put_member(FILE *out, const char *name, const char *text)
 {
     fprintf(out, ",\"%s\":", name);
-    put_text(out, text);
+    pi_write_text(out, text);
 }
 
 static void put_json(FILE *out, const char *name, const char *json)
@@ -94,7 +94,7 @@ static void put_image(FILE *out, const Image *image)
     if (image->source_case == IMAGE__SOURCE_DATA) {
         json_write_bytes(out, slice(image->data.data, image->data.len));
     } else {
-        put_text(out, image->url);
+        pi_write_text(out, image->url);
     }
     put_member(out, "mimeType", image->mime_type);
     putc('}', out);
@@ -103,7 +103,7 @@ static void put_image(FILE *out, const Image *image)
 static void put_text_block(FILE *out, const char *text)
 {
     fputs("{\"type\":\"text\",\"text\":", out);
-    put_text(out, text);
+    pi_write_text(out, text);
 }
 
 static void put_signature(FILE *out, const char *name, const Part *part)
@@ -158,7 +158,7 @@ static void put_block(FILE *out, const Part *part)
             return;
         }
         fputs("{\"type\":", out);
-        put_text(out, part->extension->type);
+        pi_write_text(out, part->extension->type);
         break;
     case PART__KIND_TOOL_RESULT: put_text_block(out, part->tool_result->content); break;
     case PART__KIND_FILE: put_text_block(out, part->file->filename); break;
@@ -260,7 +260,7 @@ static void put_message(const Line *line)
     fputs("{\"type\":\"message\"", out);
     put_base(line);
     fputs(",\"message\":{\"role\":", out);
-    put_text(out, role_of(message));
+    pi_write_text(out, role_of(message));
     if (*message->subtype) put_member(out, "customType", message->subtype);
     if (result) {
         put_result(out, result);
@@ -326,7 +326,7 @@ static void put_setting(const Line *line)
         put_text_member(line->out, "thinkingLevel", message->text, line->data);
     } else {
         fputs("{\"type\":\"custom\",\"customType\":", line->out);
-        put_text(line->out, message->subtype);
+        pi_write_text(line->out, message->subtype);
         put_member(line->out, "data", message->text);
         put_base(line);
     }
@@ -335,7 +335,7 @@ static void put_setting(const Line *line)
 static void put_injected(const Line *line)
 {
     fputs("{\"type\":\"custom_message\",\"customType\":", line->out);
-    put_text(line->out, *line->message->subtype ? line->message->subtype : "tine");
+    pi_write_text(line->out, *line->message->subtype ? line->message->subtype : "tine");
     put_content(line->out, line->message);
     fprintf(line->out, ",\"display\":%s", line->message->hidden ? "false" : "true");
     put_base(line);
@@ -344,7 +344,7 @@ static void put_injected(const Line *line)
 static void put_note(const Line *line, const char *type)
 {
     fputs("{\"type\":\"custom\",\"customType\":", line->out);
-    put_text(line->out, type);
+    pi_write_text(line->out, type);
     put_base(line);
 }
 
@@ -378,10 +378,13 @@ static void put_by_kind(const Line *line)
 
 Error pi_write_entry(FILE *out, const Message *message, const PiNames *names)
 {
-    static const char *const NAMES[] = {"message"};
+    enum { MESSAGE, POSITION, COUNT };
+    static const char *const NAMES[] = {"message", PI_POSITION_NAME};
+    Slice values[COUNT];
     Line line = {.out = out, .message = message, .names = names};
     line.data = slice_of(message->deleted_at ? "" : message->data_json);
-    Error error = json_members(line.data, NAMES, 1, &line.message_rest, &line.rest);
+    Error error = json_members(line.data, NAMES, COUNT, values, &line.rest);
+    line.message_rest = values[MESSAGE];
     if (!error) {
         if (message->deleted_at) {
             put_note(&line, "tine.deleted");
@@ -398,7 +401,7 @@ Error pi_write_entry(FILE *out, const Message *message, const PiNames *names)
 static void put_parent(FILE *out, const char *parent_id)
 {
     if (*parent_id) {
-        put_text(out, parent_id);
+        pi_write_text(out, parent_id);
     } else {
         fputs("null", out);
     }
@@ -439,7 +442,7 @@ void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned versio
         putc(':', out);
         if (json_key_is(key, "id")) {
             has_id = true;
-            put_text(out, names->id);
+            pi_write_text(out, names->id);
         } else if (json_key_is(key, "parentId")) {
             has_parent = true;
             put_parent(out, names->parent_id);
@@ -451,7 +454,7 @@ void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned versio
     }
     if (!has_id) {
         fprintf(out, "%s\"id\":", comma);
-        put_text(out, names->id);
+        pi_write_text(out, names->id);
     }
     if (!has_parent) {
         fputs(",\"parentId\":", out);
@@ -460,19 +463,5 @@ void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned versio
     if (version < 2 && *names->first_kept_id) {
         put_member(out, "firstKeptEntryId", names->first_kept_id);
     }
-    putc('}', out);
-}
-
-void pi_write_header(FILE *out, const Session *session, unsigned version)
-{
-    char time[ISO_TIME_BYTES];
-    bool is_pi = session->external && strcmp(session->external->source, PI_SOURCE) == 0;
-    iso_time_write(session->created_at, time);
-    fputs("{\"type\":\"session\"", out);
-    if (version > 1) fprintf(out, ",\"version\":%u", version); // 1 says none
-    put_member(out, "id", is_pi ? session->external->id : session->id);
-    put_member(out, "timestamp", time);
-    put_member(out, "cwd", session->project_dir);
-    if (*session->source_parent) put_member(out, "parentSession", session->source_parent);
     putc('}', out);
 }

@@ -20,5 +20,5 @@ MUST_USE Error pi_write_entry(FILE *out, const Message *message, const PiNames *
 // these. One of an older version of pi's files becomes what pi 3 has in its place.
 void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned version);
 
-// A header of this version for a session that has none of pi's, without its line's end.
-void pi_write_header(FILE *out, const Session *session, unsigned version);
+// A text as a JSON string, escaped as JSON.stringify does it.
+void pi_write_text(FILE *out, const char *text);
