@@ -104,7 +104,7 @@ TEST(no_header_is_missing_and_each_compiles_alone)
                  "done; find . -name '*.h' | sort"),
              0);
     CHECK_STR(output, "./tine.h\n./tine/v1/records.pb-c.h\n./tine/v1/rpc.pb-c.h\n"
-                      "./tine/v1/store.pb-c.h\n./tine_calls.h\n");
+                      "./tine/v1/store.pb-c.h\n./tine_calls.h\n./tine_reasons.h\n");
 }
 
 TEST(the_library_shows_its_own_names_only)

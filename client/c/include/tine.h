@@ -23,6 +23,7 @@
 
 #include "tine/v1/records.pb-c.h"
 #include "tine/v1/store.pb-c.h"
+#include "tine_reasons.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,19 @@ typedef struct TineStatus {
     char reason[64];   // an UPPER_SNAKE name of enum Reason
     char message[512]; // which field, and what to do about it
 } TineStatus;
+
+// Returns the reason of a failed call; TINE_REASON_UNSPECIFIED if there is none, or one that this
+// libtine does not know.
+TineReason tine_reason(const TineStatus *status);
+
+// Returns whether a call failed for this reason:
+//
+//     if (tine_status_is(&status, TINE_REASON_SESSION_NOT_FOUND)) …
+bool tine_status_is(const TineStatus *status, TineReason reason);
+
+// Writes reason and message for people, "SESSION_NOT_FOUND: no such session", cut to `room` bytes
+// with the zero byte. Returns `out`.
+const char *tine_status_text(const TineStatus *status, char *out, size_t room);
 
 // What may be said about one call. All zeros is the default. The pointers are the caller's and
 // borrowed until the call returns.
