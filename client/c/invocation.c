@@ -100,9 +100,9 @@ static void invocation_begin(Invocation *invocation, const Tine *tine)
         invocation->deadline_ns = now_ns + options->timeout_ms * 1000000;
     }
     if (!options->no_retry && tine->channel->is_remote) {
-        invocation->retry_until_ns = invocation->deadline_ns != INT64_MAX
-                                         ? invocation->deadline_ns
-                                         : now_ns + tine->retry_ms * 1000000;
+        bool is_bounded = invocation->deadline_ns != INT64_MAX || invocation->is_patient;
+        invocation->retry_until_ns =
+            is_bounded ? invocation->deadline_ns : now_ns + tine->retry_ms * 1000000;
     }
 }
 
@@ -123,7 +123,7 @@ static int invocation_try(Invocation *invocation, Tine *tine)
             .lender = invocation->lender,
             .deadline_ns = invocation->deadline_ns,
             .connect_until_ns = invocation->retry_until_ns,
-            .waits_at_first = tine->wait_for_server,
+            .waits_at_first = tine->wait_for_server || invocation->is_patient,
             .response = invocation->received,
         };
         if (call.deadline_ns != INT64_MAX) call.deadline_ns += REPLY_GRACE_MS * INT64_C(1000000);

@@ -12,6 +12,7 @@ typedef struct Invocation {
     const char *method;
     const ProtobufCMessage *request;
     const Lender *lender; // NULL: nothing is lent
+    bool is_patient;      // waits for the server, without a timeout as long as it takes
     TineStatus *status;   // may be NULL
     Buffer *received;     // the caller's; the encoded Response, and room that is used again …
     Slice body;           // … and in it the encoded response message
@@ -26,5 +27,5 @@ typedef struct Invocation {
     unsigned failures;
 } Invocation;
 
-// Makes the call. On success `body` is set. The first seven members are the caller's to set.
+// Makes the call. On success `body` is set. The members up to `received` are the caller's to set.
 int invocation_run(Invocation *invocation, Tine *tine);

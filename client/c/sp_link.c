@@ -99,13 +99,15 @@ int sp_link_connect(SpLink *link, const ChannelCall *call, TineStatus *status)
     unsigned attempts_before = link->attempts;
     while (!link->connection) {
         int64_t now_ns = clock_monotonic_ns();
-        if (now_ns >= call->deadline_ns) {
+        bool is_late = now_ns >= call->deadline_ns;
+        bool has_failed = link->attempts != attempts_before;
+        bool is_patient = !is_late && now_ns < call->connect_until_ns &&
+                          (link->was_connected || call->waits_at_first);
+        bool is_too_early = !link->is_connecting && now_ns < link->connect_after_ns;
+        if (is_late && !has_failed) {
             return status_deadline_exceeded(status, /* was_sent= */ false);
         }
-        bool is_patient =
-            now_ns < call->connect_until_ns && (link->was_connected || call->waits_at_first);
-        bool is_too_early = !link->is_connecting && now_ns < link->connect_after_ns;
-        if (!is_patient && (is_too_early || link->attempts != attempts_before)) {
+        if (!is_patient && (is_too_early || has_failed)) {
             return status_unavailable(status, "no tined answers at %s: %s", link->path, link->why);
         }
         int64_t until_ns = call->deadline_ns;

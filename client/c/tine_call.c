@@ -16,6 +16,8 @@
 #include "unpack.h"
 #include "wire/wire.h"
 
+enum { LOOK_MS = 1000 }; // tine_ready with a timeout of 0 waits so long for the answer
+
 static const TineCallOptions DEFAULTS = {.operation_id = NULL};
 
 // One of the client's buffers, or `own` when all are in use.
@@ -80,6 +82,29 @@ int tine_call_bytes(Tine *tine, const TineCallOptions *options, const char *meth
     if (code) return code;
     reply->bytes = invocation.body.bytes;
     reply->size = invocation.body.size;
+    return code;
+}
+
+int tine_ready(Tine *tine, int64_t timeout_ms, TineStatus *out_status)
+{
+    Tine__V1__HealthRequest request = TINE__V1__HEALTH_REQUEST__INIT;
+    TineCallOptions options = {
+        .timeout_ms = timeout_ms > 0 ? timeout_ms : 0,
+        .no_retry = timeout_ms == 0,
+        .out_status = out_status,
+    };
+    if (timeout_ms == 0) options.timeout_ms = LOOK_MS;
+    Buffer received = {.bytes = NULL};
+    Invocation invocation = {
+        .options = &options,
+        .method = TINE_METHOD_HEALTH,
+        .request = &request.base,
+        .is_patient = timeout_ms != 0,
+        .status = out_status,
+        .received = &received,
+    };
+    int code = invocation_run(&invocation, tine);
+    buffer_free(&received);
     return code;
 }
 

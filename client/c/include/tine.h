@@ -103,6 +103,13 @@ int tine_open_with(const char *url, const TineOpenOptions *options, TineStatus *
 // watches) must be gone. NULL is allowed.
 void tine_close(Tine *tine);
 
+// Waits until the server answers, for `timeout_ms` at most (0: looks once, a second at most;
+// negative: as long as it takes). Returns 0, then the server is ready for calls; else a code that
+// `out_status` (may be NULL) explains: UNAVAILABLE, nobody answered in time, and why the last
+// attempt failed; any other answer of the server's, such as UNAUTHENTICATED, at once. An embedded
+// store is always ready.
+int tine_ready(Tine *tine, int64_t timeout_ms, TineStatus *out_status);
+
 // One call by its method's path. On success (0) `*out_response` is the caller's, freed with
 // protobuf_c_message_free_unpacked (given the same allocator, if there was one); otherwise it is
 // left as it was. `request` is borrowed until the call returns. `options` may be NULL. With a
