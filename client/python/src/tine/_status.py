@@ -90,4 +90,4 @@ def undecodable() -> Failure:
 
 
 def no_such_stream(path: str) -> Failure:
-    return Failure(UNIMPLEMENTED, "UNIMPLEMENTED", f"there is no stream {path}; there is WatchEvents")
+    return Failure(UNIMPLEMENTED, "UNIMPLEMENTED", f"there is no stream {path}")
