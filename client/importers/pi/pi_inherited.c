@@ -141,10 +141,8 @@ static int find_all_labels(const PiExport *export, const Path *path)
         CLEANUP(reply_freep) GetSessionResponse *reply = NULL;
         request.session_id = ancestor;
         int code = find_labels(export, path, ancestor, child);
-        if (code) return code;
-        if (tine_get_session(export->tine, export->call, &request, &reply)) {
-            return pi_export_fail_call(export);
-        }
+        if (!code) code = tine_get_session(export->tine, export->call, &request, &reply);
+        if (code) return code == STATUS_NOT_FOUND ? STATUS_OK : code; // it may be purged meanwhile
         snprintf(child, sizeof(child), "%s", ancestor);
         snprintf(ancestor, sizeof(ancestor), "%s", reply->session->parent_id);
     }

@@ -190,10 +190,11 @@ int pi_line_write_header(PiExport *export)
     GetSessionRequest request = GET_SESSION_REQUEST__INIT;
     CLEANUP(reply_freep) GetSessionResponse *parent = NULL;
     request.session_id = session->parent_id;
-    bool has_parent = *session->parent_id && !*session->source_parent;
-    if (has_parent && tine_get_session(export->tine, export->call, &request, &parent)) {
-        return pi_export_fail_call(export);
+    int status = STATUS_OK;
+    if (*session->parent_id && !*session->source_parent) {
+        status = tine_get_session(export->tine, export->call, &request, &parent);
     }
+    if (status && status != STATUS_NOT_FOUND) return status; // it may be purged at this moment
     pi_header_write(export->out, session, parent ? parent->session : NULL,
                     export->is_verbatim ? export->version : 3);
     export->is_line_open = true;
