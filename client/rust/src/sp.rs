@@ -172,12 +172,48 @@ impl FrameReader {
         }
         self.begin += type_bytes + 8;
         let length = length as usize;
-        let bytes = Vec::with_capacity(length.min(BODY_STEP_BYTES));
+        // One allocation; only what has come is written to. It is rounded up because of glibc: freeing
+        // a large block makes it keep twice as much for reuse, and a reply is in memory twice while it
+        // is decoded. Without, each reply's pages go back to the kernel: 30 to 40 % slower.
+        let bytes = Vec::with_capacity(length.next_power_of_two());
         self.body = Some(Body {
             bytes,
             filled: 0,
             length,
         });
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(length: u64) -> Vec<u8> {
+        [&[FRAME_TYPE][..], &length.to_be_bytes()].concat()
+    }
+
+    fn put(reader: &mut FrameReader, bytes: &[u8]) {
+        reader.room()[..bytes.len()].copy_from_slice(bytes);
+        reader.took(bytes.len());
+    }
+
+    #[test]
+    fn a_large_payload_is_received_into_one_allocation() {
+        let length = (5 << 20) + 1;
+        let mut reader = FrameReader::new(Transport::Ipc);
+        put(&mut reader, &header(length as u64));
+        assert_eq!(reader.next_payload(), Ok(None));
+        let begin = reader.room().as_ptr();
+        let payload = loop {
+            let count = reader.room().len().min(100_000);
+            put(&mut reader, &vec![7; count]);
+            if let Some(payload) = reader.next_payload().unwrap() {
+                break payload;
+            }
+        };
+        assert_eq!((payload.as_ptr(), payload.len()), (begin, length));
+        put(&mut reader, &header(PAYLOAD_BYTES_MAX + 1));
+        assert!(reader.next_payload().is_err());
     }
 }
