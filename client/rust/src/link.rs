@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use crate::status::{Code, Error};
 
 pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// A longer wait for the daemon is as good as one without an end.
+pub(crate) const READY_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
 
@@ -37,6 +40,8 @@ pub(crate) struct DialError {
     pub why: String,
     /// Nobody listens on the Unix socket: it does not exist, or refuses the connection.
     pub is_absent: bool,
+    /// A tined was to be started, and cannot be.
+    pub cannot_start: bool,
 }
 
 impl DialError {
@@ -46,6 +51,16 @@ impl DialError {
         Self {
             why: why(error),
             is_absent: matches!(error.kind(), NotFound | ConnectionRefused),
+            cannot_start: false,
+        }
+    }
+
+    /// The error of an attempt to start a tined.
+    pub fn of_start(why: String) -> Self {
+        Self {
+            why,
+            is_absent: false,
+            cannot_start: true,
         }
     }
 }
@@ -55,6 +70,7 @@ impl<T: Into<String>> From<T> for DialError {
         Self {
             why: why.into(),
             is_absent: false,
+            cannot_start: false,
         }
     }
 }
@@ -96,7 +112,9 @@ pub(crate) struct Link<C> {
     /// After the last failure, without its jitter.
     pause: Duration,
     connect_after: Option<Instant>,
+    /// Why the last attempt or connection failed.
     why: String,
+    cannot_start: bool,
     waiters: Vec<Waker>,
 }
 
@@ -124,6 +142,7 @@ impl<C> Link<C> {
             pause: Duration::ZERO,
             connect_after: None,
             why: String::new(),
+            cannot_start: false,
             waiters: Vec::new(),
         }
     }
@@ -172,6 +191,7 @@ impl<C> Link<C> {
             Ok(connection) => {
                 self.attempts += 1;
                 self.why.clear();
+                self.cannot_start = false;
                 if !self.is_closed {
                     self.connection = Some(connection);
                 }
@@ -205,15 +225,24 @@ impl<C> Link<C> {
         }
     }
 
-    /// The error of a caller that waited for the daemon until its time was up.
-    pub fn not_ready(&self) -> Error {
-        let why = if self.why.is_empty() {
-            "it did not answer in time"
-        } else {
-            &self.why
-        };
-        let message = format!("no tined answers at {}: {why}", self.name);
-        Error::plain(Code::Unavailable, message)
+    /// After a call of one that waits for the daemon until `until` failed: when to call again. `Err`:
+    /// the time is up, or waiting does not help.
+    pub fn again(&self, error: Error, now: Instant, until: Instant) -> Result<Instant, Error> {
+        match error.code {
+            Code::DeadlineExceeded => {
+                let why = match &*self.why {
+                    "" => "it did not answer in time",
+                    why => why,
+                };
+                let message = format!("no tined answers at {}: {why}", self.name);
+                Err(Error::plain(Code::Unavailable, message))
+            }
+            Code::Unavailable if !self.cannot_start => {
+                let after = self.connect_after.filter(|after| now < *after);
+                Ok(after.unwrap_or(now + BACKOFF_MIN).min(until))
+            }
+            _ => Err(error),
+        }
     }
 
     /// Returns the connection, which the caller ends.
@@ -232,6 +261,7 @@ impl<C> Link<C> {
         self.pause = (self.pause * 2).clamp(min, BACKOFF_MAX);
         self.connect_after = Some(now + jitter(self.pause));
         self.why = error.why;
+        self.cannot_start = error.cannot_start;
     }
 
     fn waiters_wake(&mut self) {
@@ -357,6 +387,29 @@ mod tests {
             step(&mut link, None, before),
             Step::Unreachable(_)
         ));
+    }
+
+    #[test]
+    fn who_waits_for_a_daemon_calls_again_until_the_time_is_up() {
+        let mut link = Link::<()>::new("x".into());
+        let now = Instant::now();
+        let until = now + Duration::from_secs(100);
+        let failed = |code| Error::plain(code, "it failed");
+        let again = |link: &Link<()>, code, until| link.again(failed(code), now, until);
+        link.connected(Err(Some("nobody".into())), now);
+        let at = again(&link, Code::Unavailable, until).unwrap();
+        assert!(now < at && at <= now + BACKOFF_MIN);
+        assert_eq!(again(&link, Code::Unavailable, now), Ok(now));
+        let error = again(&link, Code::DeadlineExceeded, until).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "UNAVAILABLE: no tined answers at x: nobody"
+        );
+        let refused = failed(Code::Unauthenticated);
+        assert_eq!(link.again(refused.clone(), now, until), Err(refused));
+        link.connected(Err(Some(DialError::of_start("no tined".into()))), now);
+        let error = failed(Code::Unavailable);
+        assert_eq!(link.again(error.clone(), now, until), Err(error));
     }
 
     #[test]

@@ -13,11 +13,11 @@ use crate::blocking::park::{park_until, with_waker};
 use crate::blocking::socket::{Socket, Wait};
 use crate::cancel::{CancelToken, Descriptor, Listening};
 use crate::exchange::{Exchange, Failure, earlier};
-use crate::link::{self, CONNECT_MAX, DialError, Link, Step, why};
+use crate::link::{self, CONNECT_MAX, DialError, Link, READY_MAX, Step, why};
 use crate::listing::Listing;
 use crate::options::{Method, Options, Request};
 use crate::start;
-use crate::status::{Code, Error};
+use crate::status::Error;
 use crate::v1::{HealthRequest, methods};
 use crate::wire::{Seat, Wire};
 
@@ -80,14 +80,21 @@ impl Channel {
 
     /// Waits until the daemon answers, for `timeout` at most, and starts one where
     /// [`Options::start`] says so. The error says why there is no answer: `UNAVAILABLE` with the
-    /// last failure when the time is up, or at once what the daemon replied.
+    /// last failure when the time is up. It is returned at once if waiting does not help: tined
+    /// cannot be started, or refuses the token.
     pub fn ready(&self, timeout: Duration) -> Result<(), Error> {
-        let request = Request::new(HealthRequest {})
-            .timeout(timeout)
-            .retry(timeout);
-        match self.call(&methods::HEALTH, request) {
-            Err(error) if error.code == Code::DeadlineExceeded => Err(self.link().not_ready()),
-            result => result.map(|_| ()),
+        let until = Instant::now() + timeout.min(READY_MAX);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let request = Request::new(HealthRequest {}).timeout(left);
+            let Err(error) = self.call(&methods::HEALTH, request) else {
+                return Ok(());
+            };
+            let at = self.link().again(error, Instant::now(), until)?;
+            let _closing = with_waker(|waker| self.0.closed.listen(waker));
+            while Instant::now() < at && !self.0.closed.is_cancelled() {
+                park_until(Some(at));
+            }
         }
     }
 
@@ -222,7 +229,7 @@ impl Channel {
         };
         match (address, dial()) {
             (Address::Ipc(path), Err(_)) if options.start && !start::is_listening(path) => {
-                start::start(path, exchange.deadline, &stop)?;
+                start::start(path, exchange.deadline, &stop).map_err(DialError::of_start)?;
                 dial()
             }
             (_, dialled) => dialled,

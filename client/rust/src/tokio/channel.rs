@@ -14,11 +14,11 @@ use prost::Message;
 use crate::address::Address;
 use crate::cancel::{CancelToken, Listening};
 use crate::exchange::{Exchange, Failure};
-use crate::link::{self, CONNECT_MAX, DialError, Link, Step, why};
+use crate::link::{self, CONNECT_MAX, DialError, Link, READY_MAX, Step, why};
 use crate::listing::Listing;
 use crate::options::{Method, Options, Request};
 use crate::start;
-use crate::status::{Code, Error};
+use crate::status::Error;
 use crate::tokio::pages::Pages;
 use crate::tokio::stream::Stream;
 use crate::tokio::until_cancelled;
@@ -88,14 +88,18 @@ impl Channel {
 
     /// Waits until the daemon answers, for `timeout` at most, and starts one where
     /// [`Options::start`] says so. The error says why there is no answer: `UNAVAILABLE` with the
-    /// last failure when the time is up, or at once what the daemon replied.
+    /// last failure when the time is up. It is returned at once if waiting does not help: tined
+    /// cannot be started, or refuses the token.
     pub async fn ready(&self, timeout: Duration) -> Result<(), Error> {
-        let request = Request::new(HealthRequest {})
-            .timeout(timeout)
-            .retry(timeout);
-        match self.call(&methods::HEALTH, request).await {
-            Err(error) if error.code == Code::DeadlineExceeded => Err(self.link().not_ready()),
-            result => result.map(|_| ()),
+        let until = Instant::now() + timeout.min(READY_MAX);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let request = Request::new(HealthRequest {}).timeout(left);
+            let Err(error) = self.call(&methods::HEALTH, request).await else {
+                return Ok(());
+            };
+            let at = self.link().again(error, Instant::now(), until)?;
+            until_cancelled(&self.0.closed, sleep_until(at.into())).await?;
         }
     }
 
@@ -254,7 +258,9 @@ impl Channel {
                 let left = EndWhenLeft(CancelToken::new());
                 let stop = left.0.clone();
                 let started = spawn_blocking(move || start::start(&path, deadline, &stop)).await;
-                started.map_err(|error| error.to_string())??;
+                started
+                    .map_err(|error| error.to_string())?
+                    .map_err(DialError::of_start)?;
                 dial().await
             }
             (_, dialled) => dialled,

@@ -438,6 +438,8 @@ fn a_tined_that_cannot_start_says_why() {
 #[ignore = "a part of a_tined_that_cannot_start_says_why"]
 fn start_fails_child() {
     let channel = Channel::open(Options::new().start(true)).unwrap();
+    let error = channel.ready(LONG).unwrap_err();
+    assert!(error.message.contains("tined cannot be started"), "{error}");
     let error = StoreServiceClient::new(channel)
         .health(v1::HealthRequest {})
         .unwrap_err();
