@@ -21,8 +21,8 @@ use crate::status::Error;
 use crate::v1::{HealthRequest, methods};
 use crate::wire::{Seat, Wire};
 
-/// A sender that waits looks this often whether it is to receive, too.
-const WRITER_LOOKS: Duration = Duration::from_millis(50);
+/// How often a thread that only waits to send looks whether it must receive too, and the reverse.
+const ROLE_LOOKS: Duration = Duration::from_millis(50);
 
 /// A connection to a daemon, for threads: clones are the same one, and any number of threads may
 /// call at once. It connects with the first call, and again when the connection was lost.
@@ -347,7 +347,7 @@ impl<'a> Flight<'a> {
         }
         wire.has_writer = true;
         drop(wire);
-        let until = earlier(Some(Instant::now() + WRITER_LOOKS), self.exchange.deadline);
+        let until = earlier(Some(Instant::now() + ROLE_LOOKS), self.exchange.deadline);
         let wait = Wait {
             until,
             cancel: self.cancel.as_ref(),
@@ -366,12 +366,16 @@ impl<'a> Flight<'a> {
             return wire;
         };
         wire.has_writer |= is_writer;
+        // Another thread sends; it may leave with its own reply before all is sent.
+        let looks_again = !is_writer && wire.outgoing().is_some();
+        let until = looks_again.then(|| Instant::now() + ROLE_LOOKS);
+        let until = earlier(until, self.exchange.deadline);
         drop(wire);
 
         let socket = &self.connection.socket;
-        let received = if is_writer || self.exchange.deadline.is_some() || self.cancel.is_some() {
+        let received = if is_writer || until.is_some() || self.cancel.is_some() {
             let wait = Wait {
-                until: self.exchange.deadline,
+                until,
                 cancel: self.cancel.as_ref(),
             };
             let flags = if is_writer {

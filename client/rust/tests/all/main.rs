@@ -10,5 +10,6 @@ mod ready;
 mod support;
 mod tokio_call;
 mod tokio_watch;
+mod turns;
 mod vectors;
 mod watch;
