@@ -4,6 +4,8 @@
 #include "emit.h"
 
 static void emit_signature(const Rpc *rpc, FILE *out);
+static void emit_next_signature(const Rpc *rpc, FILE *out);
+static void emit_next(const Rpc *rpc, FILE *out);
 static void emit_traits_header(const Model *model, FILE *out);
 static void emit_traits_source(const Model *model, FILE *out);
 
@@ -30,6 +32,9 @@ void emit_calls_header(const Model *model, FILE *out)
                 rpc->summary ? rpc->summary : "");
         emit_signature(rpc, out);
         fputs(";\n", out);
+        if (!rpc->has_pages) continue;
+        emit_next_signature(rpc, out);
+        fputs("; // see TinePages\n", out);
     }
     fputs("\n#ifdef __cplusplus\n}\n#endif\n", out);
 }
@@ -54,6 +59,7 @@ void emit_calls_source(const Model *model, FILE *out)
                 "    return code;\n"
                 "}\n",
                 rpc->name.upper, rpc->response->full.lower, rpc->response->full.type);
+        if (rpc->has_pages) emit_next(rpc, out);
     }
     emit_traits_source(model, out);
 }
@@ -136,4 +142,24 @@ static void emit_signature(const Rpc *rpc, FILE *out)
             "    const %s *request,\n"
             "    %s **out_response)",
             rpc->name.lower, rpc->request->full.type, rpc->response->full.type);
+}
+
+static void emit_next_signature(const Rpc *rpc, FILE *out)
+{
+    fprintf(out,
+            "%s *tine_%s_next(Tine *tine, const TineCallOptions *options,\n"
+            "    const %s *request, TinePages *pages)",
+            rpc->response->full.type, rpc->name.lower, rpc->request->full.type);
+}
+
+static void emit_next(const Rpc *rpc, FILE *out)
+{
+    fputs("\n", out);
+    emit_next_signature(rpc, out);
+    fprintf(out,
+            "\n{\n"
+            "    static const TineListing LISTING = {TINE_METHOD_%s, &%s__descriptor};\n"
+            "    return (%s *)tine_next_page(tine, options, &LISTING, &request->base, pages);\n"
+            "}\n",
+            rpc->name.upper, rpc->response->full.lower, rpc->response->full.type);
 }

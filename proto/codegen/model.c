@@ -28,7 +28,7 @@ static const Type *message_find(const Model *model, const char *name);
 static char *summary_find(const File *file, int service_index, int method_index);
 static char *first_sentence(const char *text);
 static int rpc_compare(const void *a, const void *b);
-static bool waits(const Type *request);
+static bool has_field(const Type *type, const char *name);
 static bool traits_add(Model *model, const Options *options);
 static bool rpcs_check(const Model *model);
 static void comments_drop(FileSet *files);
@@ -301,15 +301,16 @@ static bool rpc_add(Model *model, const File *file, int service_index, int metho
                     method->options->idempotency_level !=
                         GOOGLE__PROTOBUF__METHOD_OPTIONS__IDEMPOTENCY_LEVEL__NO_SIDE_EFFECTS,
         .is_stream = method->server_streaming,
-        .waits = waits(request),
+        .waits = has_field(request, "wait_ms"),
+        .has_pages = has_field(request, "cursor") && has_field(response, "next_cursor"),
     };
     return true;
 }
 
-static bool waits(const Type *request)
+static bool has_field(const Type *type, const char *name)
 {
-    for (size_t i = 0; i < request->message->n_field; i++) {
-        if (strcmp(request->message->field[i]->name, "wait_ms") == 0) return true;
+    for (size_t i = 0; i < type->message->n_field; i++) {
+        if (strcmp(type->message->field[i]->name, name) == 0) return true;
     }
     return false;
 }

@@ -68,6 +68,7 @@ typedef struct Rpc {
     bool is_write;
     bool is_stream; // the client's channel puts it together: the server has no handler for it
     bool waits;     // its request has a wait_ms: the server may hold it
+    bool has_pages; // its request has a cursor, its response a next_cursor
     bool is_broadcast;
     bool needs_server;
 } Rpc;

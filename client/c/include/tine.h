@@ -146,6 +146,44 @@ void tine_arena_reset(TineArena *arena);
 // NULL is allowed.
 void tine_arena_close(TineArena *arena);
 
+enum { TINE_CURSOR_BYTES = 257 };
+
+// Pages: a listing to its end. Each call that has a cursor has a function that fetches its next
+// page (tine_calls.h):
+//
+//     TinePages pages = {0};
+//     Tine__V1__ListSessionsResponse *page;
+//     while ((page = tine_list_sessions_next(tine, &options, &request, &pages))) {
+//         for (size_t i = 0; i < page->n_sessions; i++) …
+//     }
+//     tine_pages_end(&pages);
+//     if (pages.code) … // it failed there; options.out_status says why
+//
+// The listing begins at the request's own cursor. A page is borrowed until the next one is fetched
+// or tine_pages_end is called. Request and options must be the same for all pages of a listing.
+typedef struct TinePages {
+    int code; // 0, or that of the call that failed: then there are no more pages
+    // The rest is libtine's; all zeros to begin with.
+    bool is_last;
+    ProtobufCMessage *page;
+    ProtobufCAllocator *allocator;
+    char cursor[TINE_CURSOR_BYTES];
+} TinePages;
+
+typedef struct TineListing {
+    const char *method;
+    const ProtobufCMessageDescriptor *page_type;
+} TineListing;
+
+// Fetches the next page of a listing. Returns NULL after the last one, and when the call failed.
+// The functions of tine_calls.h call it with a listing that fits the request.
+ProtobufCMessage *tine_next_page(Tine *tine, const TineCallOptions *options,
+                                 const TineListing *listing, const ProtobufCMessage *request,
+                                 TinePages *pages);
+
+// Frees the last page. Call it when the loop has ended, or was left.
+void tine_pages_end(TinePages *pages);
+
 // Bytes that a call leaves, in memory that the next call with the same TineBytes uses again. All
 // zeros to begin with; `bytes` is borrowed until the next call or tine_bytes_free.
 typedef struct TineBytes {
@@ -246,8 +284,6 @@ typedef struct TineLent {
 
 // Lent until it returns. False: enough, no more of this page.
 typedef bool (*TineMessageReader)(void *context, const TineLent *message);
-
-enum { TINE_CURSOR_BYTES = 257 };
 
 // A page of a history (MessagesForSession), message by message, without a copy: `read` is given
 // the very bytes of the store's pages, or, where the read is a call, those of the reply. While it

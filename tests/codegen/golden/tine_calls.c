@@ -26,6 +26,13 @@ int tine_get_isbn(Tine *tine, const TineCallOptions *options,
     return code;
 }
 
+Sample__V1__GetISBNResponse *tine_get_isbn_next(Tine *tine, const TineCallOptions *options,
+    const Sample__V1__GetISBNRequest *request, TinePages *pages)
+{
+    static const TineListing LISTING = {TINE_METHOD_GET_ISBN, &sample__v1__get_isbnresponse__descriptor};
+    return (Sample__V1__GetISBNResponse *)tine_next_page(tine, options, &LISTING, &request->base, pages);
+}
+
 int tine_put_book(Tine *tine, const TineCallOptions *options,
     const Sample__V1__PutBookRequest *request,
     Sample__V1__PutBookResponse **out_response)

@@ -48,6 +48,8 @@ int tine_burn_book(Tine *tine, const TineCallOptions *options,
 int tine_get_isbn(Tine *tine, const TineCallOptions *options,
     const Sample__V1__GetISBNRequest *request,
     Sample__V1__GetISBNResponse **out_response);
+Sample__V1__GetISBNResponse *tine_get_isbn_next(Tine *tine, const TineCallOptions *options,
+    const Sample__V1__GetISBNRequest *request, TinePages *pages); // see TinePages
 
 // PutBook: Puts a book on the shelf.
 int tine_put_book(Tine *tine, const TineCallOptions *options,
