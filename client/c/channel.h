@@ -6,6 +6,7 @@
 #include "base/slice.h"
 #include "feed.h"
 #include "tine.h"
+#include "wire/sp.h"
 
 // Who is lent the messages of a page, instead of having them copied into the reply.
 typedef struct Lender {
@@ -49,5 +50,5 @@ enum {
     CHANNEL_IN_FLIGHT_MAX = 64, // the server refuses the 65th of a connection
     // A page of 16 MiB and what is around it; no server sends a longer one.
     CHANNEL_PAYLOAD_BYTES_MAX = 16 * 1024 * 1024 + 64 * 1024,
-    CHANNEL_RESPONSE_BYTES_MAX = CHANNEL_PAYLOAD_BYTES_MAX - 4, // without the request's id
+    CHANNEL_RESPONSE_BYTES_MAX = CHANNEL_PAYLOAD_BYTES_MAX - SP_ID_BYTES,
 };

@@ -21,7 +21,6 @@
 enum {
     CONNECT_ONCE_MS = 250, // what a call waits for a connection that is to be tried for once
     WAIT_MS_LONGEST = 24 * 3600 * 1000,
-    ID_BYTES = 4,
 };
 
 typedef struct NngChannel {
@@ -49,8 +48,7 @@ static int socket_open(NngChannel *nng)
     if (!code) code = nng_dialer_set_ms(nng->dialer, NNG_OPT_RECONNMINT, BACKOFF_MS_MIN);
     if (!code) code = nng_dialer_set_ms(nng->dialer, NNG_OPT_RECONNMAXT, BACKOFF_MS_MAX);
     if (!code) {
-        code = nng_dialer_set_size(nng->dialer, NNG_OPT_RECVMAXSZ,
-                                   CHANNEL_RESPONSE_BYTES_MAX + ID_BYTES);
+        code = nng_dialer_set_size(nng->dialer, NNG_OPT_RECVMAXSZ, CHANNEL_PAYLOAD_BYTES_MAX);
     }
     if (code) nng_close(nng->socket);
     return code;
@@ -176,7 +174,7 @@ static int reply_receive(const NngChannel *nng, nng_ctx context, ChannelCall *ca
                                   nng->url, nng_strerror(code));
     }
     Slice reply = slice(nng_msg_body(message), nng_msg_len(message));
-    Error error = buffer_reset(call->response, 0);
+    Error error = buffer_reset_for(call->response, reply.size);
     if (!error) error = buffer_append(call->response, reply);
     nng_msg_free(message);
     return error ? status_out_of_memory(status) : STATUS_OK;

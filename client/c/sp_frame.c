@@ -86,10 +86,7 @@ static SpResult header_read(SpReader *reader, const char **out_why)
     if (length > CHANNEL_PAYLOAD_BYTES_MAX) return SP_BROKEN;
     if (begun_bytes < SP_FRAME_HEADER_BYTES + id_bytes) return SP_AGAIN;
     *out_why = "there is no memory for its reply";
-    uint8_t *room;
-    Error error = buffer_reset(&reader->body, 0);
-    if (!error) error = buffer_reserve(&reader->body, (size_t)length - id_bytes, &room);
-    if (error) return SP_BROKEN;
+    if (buffer_reset_for(&reader->body, (size_t)length - id_bytes)) return SP_BROKEN;
     reader->id = reader->has_no_ids ? 0 : sp_id_read(bytes + SP_FRAME_HEADER_BYTES);
     reader->body_left = (size_t)length - id_bytes;
     reader->is_in_body = true;

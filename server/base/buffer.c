@@ -37,6 +37,22 @@ Error buffer_empty(Buffer *buffer, size_t gap)
     return ERROR_NONE;
 }
 
+Error buffer_reset_for(Buffer *buffer, size_t size)
+{
+    if (size <= BUFFER_KEEP_BYTES_MAX) {
+        Error error = buffer_reset(buffer, 0);
+        return error ? error : buffer_fit(buffer, size);
+    }
+    if (buffer->capacity < size) {
+        buffer_free(buffer);
+        buffer->bytes = size <= PTRDIFF_MAX ? malloc(size) : NULL;
+        if (!buffer->bytes) return ERROR_OUT_OF_MEMORY;
+        buffer->capacity = size;
+    }
+    buffer->start = buffer->end = 0;
+    return ERROR_NONE;
+}
+
 Error buffer_reserve_more(Buffer *buffer, size_t size, uint8_t **out_bytes)
 {
     if (size > PTRDIFF_MAX - buffer->end) return ERROR_OUT_OF_MEMORY;

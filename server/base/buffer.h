@@ -24,6 +24,11 @@ MUST_USE Error buffer_reset(Buffer *buffer, size_t gap);
 // The same, but keeps all of its memory: for one whose owner frees it himself.
 MUST_USE Error buffer_empty(Buffer *buffer, size_t gap);
 
+// Empties the buffer and makes room for `size` bytes, without a gap. Up to BUFFER_KEEP_BYTES_MAX it
+// keeps and doubles its memory as usual; above, it gets exactly `size` bytes if it has fewer, and
+// nothing is copied. ERROR_OUT_OF_MEMORY.
+MUST_USE Error buffer_reset_for(Buffer *buffer, size_t size);
+
 // Makes room for `size` more bytes. `out_bytes` may be written up to there; buffer_grow takes them
 // into the buffer. Pointers into the buffer are gone after it.
 MUST_USE Error buffer_reserve_more(Buffer *buffer, size_t size, uint8_t **out_bytes);

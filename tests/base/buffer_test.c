@@ -54,6 +54,24 @@ TEST(buffer_reset_empties_and_keeps_the_memory)
     CHECK_EQ(buffer.start, 100);
 }
 
+TEST(buffer_reset_for_much_gets_exactly_that)
+{
+    enum { MUCH = BUFFER_KEEP_BYTES_MAX + 1 };
+    CLEANUP(buffer_free) Buffer buffer = {.bytes = NULL};
+    CHECK_EQ(buffer_append(&buffer, slice_of("abc")), ERROR_NONE);
+    CHECK_EQ(buffer_reset_for(&buffer, MUCH + 100), ERROR_NONE);
+    CHECK_EQ(buffer.capacity, MUCH + 100);
+    CHECK_EQ(buffer_size(&buffer), 0);
+    const uint8_t *memory = buffer.bytes;
+    CHECK_EQ(buffer_reset_for(&buffer, MUCH), ERROR_NONE); // there is room already
+    CHECK(buffer.bytes == memory);
+    CHECK_EQ(buffer_reset_for(&buffer, 10), ERROR_NONE);
+    CHECK(buffer.capacity >= 10 && buffer.capacity <= BUFFER_KEEP_BYTES_MAX);
+    CHECK_EQ(buffer_reset_for(&buffer, SIZE_MAX), ERROR_OUT_OF_MEMORY);
+    CHECK_EQ(buffer_reset_for(&buffer, 0), ERROR_NONE);
+    CHECK(buffer.bytes != NULL);
+}
+
 TEST(buffer_reset_leaves_a_gap_larger_than_the_memory)
 {
     CLEANUP(buffer_free) Buffer buffer = {0};
