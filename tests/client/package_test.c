@@ -66,6 +66,8 @@ TEST(the_installed_library_is_found_by_pkg_config)
     CHECK_EQ(run("cd %s; export PKG_CONFIG_PATH=$(dirname $(find . -name libtine.pc)); "
                  "cc -std=c99 -Wall -Wextra -Werror " SOURCE_DIR "/client/c/examples/hello.c "
                  "$(pkg-config --cflags --libs libtine) -o hello; "
+                 "cc -std=c99 -Wall -Wextra -Werror " SOURCE_DIR "/client/c/examples/agent_test.c "
+                 "$(pkg-config --cflags --libs libtine) -o agent_test; "
                  "g++ -std=c++17 -Wall -Wextra -Werror " SOURCE_DIR
                  "/tests/client/package/journal.cc "
                  "$(pkg-config --cflags --libs libtine) -o journal"),
@@ -104,7 +106,7 @@ TEST(no_header_is_missing_and_each_compiles_alone)
                  "done; find . -name '*.h' | sort"),
              0);
     CHECK_STR(output, "./tine.h\n./tine/v1/records.pb-c.h\n./tine/v1/rpc.pb-c.h\n"
-                      "./tine/v1/store.pb-c.h\n./tine_calls.h\n./tine_reasons.h\n");
+                      "./tine/v1/store.pb-c.h\n./tine_calls.h\n./tine_reasons.h\n./tine_test.h\n");
 }
 
 TEST(the_library_shows_its_own_names_only)
