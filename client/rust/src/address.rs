@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::status::{Code, Error};
 
 /// Of `sockaddr_un`, without the zero at its end.
-const SOCKET_PATH_BYTES_MAX: usize = 107;
+pub(crate) const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {

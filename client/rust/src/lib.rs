@@ -16,6 +16,8 @@ mod reason;
 pub mod sp;
 mod start;
 mod status;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 mod watch;

@@ -2,7 +2,7 @@
 //! listens, then starts one and keeps the lock until it is ready. So of twenty at once one starts
 //! it, and nineteen find it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::io::Errno;
@@ -26,6 +26,22 @@ pub(crate) fn is_listening(path: &Path) -> bool {
     matches!(connect(), Ok(()) | Err(Errno::AGAIN))
 }
 
+/// The `tined` to start: `$TINED`, else the one in `$PATH`.
+#[cfg(any(target_os = "linux", feature = "testing"))]
+pub(crate) fn find_tined() -> Option<PathBuf> {
+    if let Some(said) = std::env::var_os("TINED").filter(|path| !path.is_empty()) {
+        return Some(said.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    let found = |directory: PathBuf| Some(directory.join("tined")).filter(|file| is_program(file));
+    std::env::split_paths(&path).find_map(found)
+}
+
+#[cfg(any(target_os = "linux", feature = "testing"))]
+fn is_program(file: &Path) -> bool {
+    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn start(_: &Path, _: Option<Instant>, _: &CancelToken) -> Result<(), String> {
     Err("no tined runs, and it is started on Linux only".into())
@@ -42,7 +58,6 @@ mod linux {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     use std::os::unix::net::{SocketAddr, UnixDatagram};
     use std::os::unix::process::CommandExt;
-    use std::path::PathBuf;
     use std::process::{Child, Command, ExitStatus, Stdio};
     use std::sync::{Mutex, PoisonError};
     use std::time::Duration;
@@ -302,20 +317,6 @@ mod linux {
             .mode(0o600)
             .custom_flags(flags as i32)
             .open(path)
-    }
-
-    fn find_tined() -> Option<PathBuf> {
-        if let Some(said) = std::env::var_os("TINED").filter(|path| !path.is_empty()) {
-            return Some(said.into());
-        }
-        let path = std::env::var_os("PATH")?;
-        let found =
-            |directory: PathBuf| Some(directory.join("tined")).filter(|file| is_program(file));
-        std::env::split_paths(&path).find_map(found)
-    }
-
-    fn is_program(file: &Path) -> bool {
-        file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
     }
 
     fn state_directory() -> Option<PathBuf> {

@@ -382,8 +382,8 @@ pub fn free_port() -> u16 {
 #[test]
 fn tined_is_started_once_when_asked() {
     let daemon = Daemon::ephemeral(); // only for its directory
-    let socket = daemon.directory.path("started.sock");
-    let state = daemon.directory.path("state");
+    let socket = daemon.directory().join("started.sock");
+    let state = daemon.directory().join("state");
     let program = std::env::current_exe().unwrap();
     // The environment says where things are, so each client is a process of its own.
     let children: Vec<_> = (0..5)
@@ -393,7 +393,7 @@ fn tined_is_started_once_when_asked() {
                 .env("TINED", build_directory().join("server/tined"))
                 .env_remove("TINE_URL")
                 .env("TINE_SOCKET", &socket)
-                .env("TINE_DATA", daemon.directory.path("started"))
+                .env("TINE_DATA", daemon.directory().join("started"))
                 .env("XDG_STATE_HOME", &state)
                 .stdout(std::process::Stdio::null())
                 .spawn()
@@ -403,7 +403,7 @@ fn tined_is_started_once_when_asked() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    stop_by_lock(&daemon.directory.path("started.sock.lock"));
+    stop_by_lock(&daemon.directory().join("started.sock.lock"));
     assert!(state.join("tine/tined.log").exists());
 }
 

@@ -35,6 +35,16 @@ fn the_readme_shows_a_program_that_runs() {
 }
 
 #[test]
+fn the_readme_shows_a_test_that_runs() {
+    let readme = include_str!("../../README.md");
+    let test = include_str!("readme.rs");
+    assert!(
+        readme.contains(test),
+        "README.md is to hold tests/all/readme.rs as it is"
+    );
+}
+
+#[test]
 fn an_agent_does_its_turn() {
     let printed = run("agent");
     let lines = [

@@ -3,14 +3,15 @@
 mod peer;
 
 use std::io::Write;
+use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use peer::Peer;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use tine_client::testing::{self, DaemonOptions};
 use tine_client::v1::{self, StoreServiceClient};
 use tine_client::{Channel, Options};
 
@@ -69,10 +70,15 @@ impl Drop for Directory {
     }
 }
 
-pub struct Daemon {
-    child: Option<Child>,
-    arguments: Vec<String>,
-    pub directory: Directory,
+/// A daemon of the release build, with what only these tests need.
+pub struct Daemon(testing::Daemon);
+
+impl Deref for Daemon {
+    type Target = testing::Daemon;
+
+    fn deref(&self) -> &testing::Daemon {
+        &self.0
+    }
 }
 
 impl Daemon {
@@ -87,22 +93,10 @@ impl Daemon {
     }
 
     pub fn with(arguments: &[&str]) -> Self {
-        let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
-        let mut daemon = Self {
-            child: None,
-            arguments,
-            directory: Directory::new(),
-        };
-        daemon.start();
-        daemon
-    }
-
-    pub fn url(&self) -> String {
-        format!("ipc://{}", self.socket().display())
-    }
-
-    pub fn socket(&self) -> PathBuf {
-        self.directory.path("tine.sock")
+        let options = DaemonOptions::new()
+            .program(build_directory().join("server/tined"))
+            .arguments(arguments.iter().copied());
+        Self(options.start().unwrap_or_else(|error| panic!("{error}")))
     }
 
     pub fn tokio_client(&self) -> v1::tokio::StoreServiceClient {
@@ -110,78 +104,41 @@ impl Daemon {
         v1::tokio::StoreServiceClient::new(channel)
     }
 
-    pub fn client(&self) -> StoreServiceClient {
-        self.client_with(Options::new())
-    }
-
     pub fn client_with(&self, options: Options) -> StoreServiceClient {
         let channel = Channel::open(options.url(self.url())).expect("a good URL");
         StoreServiceClient::new(channel)
     }
 
-    /// Returns when it says that it is ready.
     pub fn start(&mut self) {
-        let notify_path = self.directory.path("notify");
-        let _ = std::fs::remove_file(&notify_path);
-        let notify = UnixDatagram::bind(&notify_path).expect("a datagram socket");
-        notify
-            .set_read_timeout(Some(Duration::from_millis(20)))
-            .expect("a timeout");
-        let mut command = Command::new(build_directory().join("server/tined"));
-        command.arg("--socket").arg(self.socket());
-        command.arg("--log-file").arg(self.directory.path("log"));
-        if !self
-            .arguments
-            .iter()
-            .any(|argument| argument == "--ephemeral")
-        {
-            command.arg("--data").arg(self.directory.path("store"));
-        }
-        command
-            .args(&self.arguments)
-            .env("NOTIFY_SOCKET", &notify_path)
-            .stdin(Stdio::null());
-        let mut child = command.spawn().expect("tined of the release build");
-        let until = Instant::now() + LONG;
-        loop {
-            let mut said = [0; 64];
-            match notify.recv(&mut said) {
-                Ok(count) if said[..count].starts_with(b"READY=1") => break,
-                Ok(_) | Err(_) => {}
-            }
-            let ended = child.try_wait().expect("a child");
-            assert!(ended.is_none(), "tined ended: {ended:?}");
-            assert!(Instant::now() < until, "tined is not ready");
-        }
-        self.child = Some(child);
+        self.0
+            .start_again()
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 
     pub fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.0.kill();
     }
 
-    pub fn process(&self) -> rustix::process::Pid {
-        rustix::process::Pid::from_child(self.child.as_ref().expect("it runs"))
+    pub fn process(&self) -> Pid {
+        let id = self.id().expect("it runs");
+        Pid::from_raw(id.try_into().unwrap()).unwrap()
     }
 
     /// SIGSTOP: it keeps its sockets and does nothing.
     pub fn pause(&self) {
-        use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
         kill_process(self.process(), Signal::STOP).unwrap();
         waitpid(Some(self.process()), WaitOptions::UNTRACED).unwrap(); // it has stopped
     }
 
     pub fn go_on(&self) {
-        rustix::process::kill_process(self.process(), rustix::process::Signal::CONT).unwrap();
+        kill_process(self.process(), Signal::CONT).unwrap();
     }
 }
 
+/// Without waiting for what its clients still wait for.
 impl Drop for Daemon {
     fn drop(&mut self) {
-        self.kill();
+        self.0.kill();
     }
 }
 
