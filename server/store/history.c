@@ -26,6 +26,9 @@ static bool row_is_wanted(const HistoryQuery *query, const MessageRow *row)
 {
     if (row->header.is_deleted) return false;
     if (query->skips_open && row->header.status == MESSAGE_STATUS_OPEN) return false;
+    bool is_system =
+        row->header.kind == MESSAGE_KIND_CONVERSATION && row->header.role == ROLE_SYSTEM;
+    if (is_system && ulid_compare(row->id, query->skips_system_before) < 0) return false;
     return query->kinds >> row->header.kind & 1u;
 }
 

@@ -19,9 +19,10 @@ typedef struct HistoryQuery {
     uint32_t kinds;              // bit 1 << kind for each kind to return
     bool is_newest_first;
     bool skips_open;
-    Ulid after;       // returns entries strictly after this ID …
-    Ulid before;      // … and strictly before this one; a page continues by moving one
-    bool is_own_only; // only entries of `session`
+    Ulid skips_system_before; // leaves out SYSTEM turns older than this; zero: none
+    Ulid after;               // returns entries strictly after this ID …
+    Ulid before;              // … and strictly before this one; a page continues by moving one
+    bool is_own_only;         // only entries of `session`
     Ulid session;
     uint32_t limit;          // UINT32_MAX: no limit
     size_t page_bytes;       // limit for the whole reply; a page has at least one record

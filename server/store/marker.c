@@ -3,6 +3,7 @@
 #include "store/marker.h"
 
 #include "store/planted.h"
+#include "wire/wire.h"
 
 Error marker_cut_off(Txn *txn, const Marker *marker, Ulid parent, Ulid *out)
 {
@@ -92,5 +93,15 @@ Error marker_newest(Txn *txn, const SegmentList *segments, MessageKind kind, Uli
         if (ulid_compare(segments->segments[i].after, before) >= 0) continue;
         error = marker_in_segment(txn, cursor, &segments->segments[i], kind, before, out);
     }
+    return error;
+}
+
+Error marker_has_parts(Txn *txn, const MarkerPlace *marker, bool *out)
+{
+    MessageHeader header;
+    Slice bytes;
+    WireField part;
+    Error error = message_bytes(txn, marker->session, marker->message, &header, &bytes);
+    if (!error) *out = wire_find(bytes, FIELD_MESSAGE_PARTS, &part);
     return error;
 }

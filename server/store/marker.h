@@ -27,6 +27,9 @@ typedef struct MarkerPlace {
     Ulid cut_off; // entries strictly after it are kept; the marker itself for ULID_MAX
 } MarkerPlace;
 
+// Returns whether a marker has parts: the system prompt as it was there.
+MUST_USE Error marker_has_parts(Txn *txn, const MarkerPlace *marker, bool *out);
+
 // Finds the newest entry of `kind` (COMPACTION or SETTING) in these segments that is older than
 // `before`.
 MUST_USE Error marker_newest(Txn *txn, const SegmentList *segments, MessageKind kind, Ulid before,

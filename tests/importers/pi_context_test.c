@@ -141,6 +141,49 @@ TEST(pi_context_of_a_compaction_whose_first_kept_entry_is_not_on_the_path_keeps_
     }
 }
 
+static void system_message(PiStore *store, const char *id, const char *parent)
+{
+    pi_line(
+        store,
+        "{\"type\":\"message\",\"id\":\"%s\",\"parentId\":\"%s\",\"message\":{\"role\":\"system\","
+        "\"content\":\"%s\",\"toolsAdded\":[\"t\"],\"timestamp\":1}}",
+        id, parent, id);
+}
+
+// Since 0.87: the compaction carries what its context begins with.
+TEST(pi_context_of_a_compaction_begins_with_its_system_message)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "s");
+    user(store, "u1", NULL);
+    system_message(store, "s1", "u1");
+    user(store, "u2", "s1");
+    system_message(store, "s2", "u2");
+    user(store, "u3", "s2");
+    entry(
+        store, "compaction", "c", "u3",
+        ",\"summary\":\"S\",\"firstKeptEntryId\":\"u2\",\"tokensBefore\":7,\"systemMessage\":{"
+        "\"role\":\"system\",\"content\":[{\"type\":\"text\",\"text\":\"all of it\"}],\"sections\":"
+        "{\"a\":\"b\"},\"timestamp\":2}");
+    user(store, "u4", "c");
+    system_message(store, "s3", "u4");
+    pi_import_ok(store);
+    CHECK_STR(pi_context(store), "system=all of it compactionSummary:c=S,7 user:u2 user:u3 user:u4 "
+                                 "system:s3 | off none");
+    CHECK_STR(pi_context_at(store, "u3"), "user:u1 system:s1 user:u2 system:s2 user:u3 | off none");
+    pi_export_is_same(store);
+    pi_forget_lines(store); // written from the store it means the same
+    pi_fork(store);
+    snprintf(store->text, sizeof(store->text), "%s", pi_export_text(store));
+    store->size = strlen(store->text);
+    CHECK(strstr(store->text,
+                 "\"systemMessage\":{\"role\":\"system\",\"content\":[{\"type\":\"text\","
+                 "\"text\":\"all of it\"}],\"sections\":{\"a\":\"b\"}") != NULL);
+    pi_import_ok(store);
+    CHECK_STR(pi_context(store), "system=all of it compactionSummary:c=S,7 user:u2 user:u3 user:u4 "
+                                 "system:s3 | off none");
+}
+
 TEST(pi_context_has_the_latest_of_two_compactions_only)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();

@@ -140,6 +140,79 @@ TEST(pi_from_hook_has_three_states)
     }
 }
 
+TEST(pi_usage_of_compactions_summaries_and_tools_counts)
+{
+    static const char USAGE[] =
+        "\"usage\":{\"input\":1,\"output\":20,\"cacheRead\":300,"
+        "\"cacheWrite\":4000,\"totalTokens\":4321,\"cost\":{\"total\":0.5}}";
+    char more[512];
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "s");
+    snprintf(more, sizeof(more),
+             "\"role\":\"toolResult\",\"toolCallId\":\"c\",\"toolName\":\"t\","
+             "\"content\":[],\"isError\":false,%s",
+             USAGE);
+    message(store, "1", NULL, more);
+    snprintf(more, sizeof(more), ",\"summary\":\"S\",\"tokensBefore\":1,%s", USAGE);
+    entry(store, "compaction", "2", "1", more);
+    snprintf(more, sizeof(more), ",\"fromId\":\"1\",\"summary\":\"S\",%s", USAGE);
+    entry(store, "branch_summary", "3", "2", more);
+    snprintf(more, sizeof(more), ",\"fromId\":\"1\",\"summary\":\"\",%s", USAGE);
+    entry(store, "branch_summary", "4", "3", more);
+    pi_import_ok(store);
+    CLEANUP(reply_freep) GetSessionResponse *session = pi_session(store);
+    const Totals *totals = session->session->own_totals;
+    CHECK_EQ(totals->input_tokens, 4);
+    CHECK_EQ(totals->output_tokens, 80);
+    CHECK_EQ(totals->cache_read_tokens, 1200);
+    CHECK_EQ(totals->cache_write_tokens, 16000);
+    CHECK_EQ(totals->cost_nano_usd, INT64_C(2000000000));
+    CLEANUP(reply_freep) GetMessageResponse *compaction = pi_entry(store, "2");
+    CHECK_EQ(compaction->message->usage->total_tokens, 4321);
+    CHECK_STR(compaction->message->data_json, "");
+    pi_forget_lines(store); // written from the store they are still there
+    pi_fork(store);
+    const char *text = pi_export_text(store);
+    for (int i = 0; i < 4; i++) {
+        text = strstr(text, "\"usage\":{\"input\":1,");
+        CHECK(text != NULL);
+        text++;
+    }
+    CHECK(strstr(text, "\"usage\"") == NULL);
+}
+
+TEST(pi_content_that_is_null_is_an_empty_list)
+{
+    CLEANUP(pi_store_close) PiStore *store = pi_store_open();
+    pi_begin(store, "s");
+    message(store, "1", NULL, "\"role\":\"user\",\"content\":null");
+    message(store, "2", "1", "\"role\":\"assistant\",\"provider\":\"p\",\"model\":\"m\"");
+    message(store, "3", "2",
+            "\"role\":\"toolResult\",\"toolCallId\":\"c\",\"toolName\":\"t\",\"content\":null");
+    entry(store, "custom_message", "4", "3", ",\"customType\":\"t\",\"content\":null");
+    pi_import_ok(store);
+    CHECK_STR(pi_context(store), "user:1 assistant:2 toolResult:3 custom:4 | off p/m");
+    static const char *const IDS[] = {"1", "2", "4"};
+    for (size_t i = 0; i < 3; i++) {
+        CLEANUP(reply_freep) GetMessageResponse *reply = pi_entry(store, IDS[i]);
+        CHECK_EQ(reply->message->n_parts, 0);
+        CHECK_STR(reply->message->data_json, "");
+    }
+    CLEANUP(reply_freep) GetMessageResponse *reply = pi_entry(store, "3");
+    CHECK_EQ(reply->message->n_parts, 1);
+    CHECK_STR(reply->message->parts[0]->tool_result->content, "");
+    CHECK_EQ(reply->message->parts[0]->tool_result->n_attachments, 0);
+    pi_export_is_same(store);
+    pi_forget_lines(store);
+    pi_fork(store);
+    const char *text = pi_export_text(store);
+    for (int i = 0; i < 4; i++) {
+        text = strstr(text, "\"content\":[]");
+        CHECK(text != NULL);
+        text++;
+    }
+}
+
 TEST(pi_usage_and_context_edit_are_notes)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();

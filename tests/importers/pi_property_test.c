@@ -18,6 +18,7 @@ typedef enum RowKind {
     ROW_ASSISTANT,
     ROW_TOOL,
     ROW_BASH,
+    ROW_SYSTEM,
     ROW_HOOK,
     ROW_CUSTOM_MESSAGE,
     ROW_BRANCH_SUMMARY,
@@ -39,6 +40,7 @@ typedef struct Row {
 
 typedef struct RandomFile {
     unsigned version;
+    bool has_system; // messages of the system, and compactions that carry one, as since 0.87
     Row rows[ROW_COUNT_MAX];
     int count;
     size_t ends[ROW_COUNT_MAX]; // where each line ends in the text
@@ -53,11 +55,13 @@ static unsigned below(RandomFile *file, unsigned bound)
 static void grow(RandomFile *file, unsigned version)
 {
     file->version = version;
+    file->has_system = below(file, 2) == 0;
     file->count = (int)(1 + below(file, ROW_COUNT_MAX));
     bool has_twice = below(file, 3) == 0, has_late = below(file, 3) == 0;
     for (int i = 0; i < file->count; i++) {
         Row *row = &file->rows[i];
         *row = (Row){.kind = (RowKind)below(file, ROW_KIND_COUNT)};
+        if (row->kind == ROW_SYSTEM && !file->has_system) row->kind = ROW_USER;
         bool is_twice = has_twice && below(file, 8) == 0;
         snprintf(row->id, sizeof(row->id), "n%u",
                  is_twice ? below(file, (unsigned)i + 1) : (unsigned)i);
@@ -125,6 +129,7 @@ static void put_row(PiStore *store, RandomFile *file, int i)
     case ROW_BASH:
         snprintf(text, sizeof(text), "\"bashExecution\",\"command\":\"c\",\"output\":\"x%d\"", i);
         break;
+    case ROW_SYSTEM: snprintf(text, sizeof(text), "\"system\",\"content\":\"x%d\"", i); break;
     case ROW_HOOK:
         snprintf(text, sizeof(text),
                  "\"hookMessage\",\"customType\":\"t\",\"content\":\"x%d\",\"display\":true", i);
@@ -142,8 +147,10 @@ static void put_row(PiStore *store, RandomFile *file, int i)
                  i % 2 ? "left" : "");
         break;
     case ROW_COMPACTION:
-        snprintf(text, sizeof(text),
-                 "{\"type\":\"compaction\",\"summary\":\"S%d\",%s,\"tokensBefore\":%d", i, kept, i);
+        snprintf(
+            text, sizeof(text),
+            "{\"type\":\"compaction\",\"summary\":\"S%d\",%s,\"tokensBefore\":%d%s", i, kept, i,
+            file->has_system ? ",\"systemMessage\":{\"role\":\"system\",\"content\":\"P\"}" : "");
         break;
     case ROW_THINKING:
         snprintf(text, sizeof(text),
@@ -219,7 +226,7 @@ static void emit(FILE *out, const RandomFile *file, int i)
 {
     static const char *const ROLES[ROW_KIND_COUNT] = {
         [ROW_USER] = "user",          [ROW_ASSISTANT] = "assistant",   [ROW_TOOL] = "toolResult",
-        [ROW_BASH] = "bashExecution", [ROW_CUSTOM_MESSAGE] = "custom",
+        [ROW_BASH] = "bashExecution", [ROW_CUSTOM_MESSAGE] = "custom", [ROW_SYSTEM] = "system",
     };
     const Row *row = &file->rows[i];
     const char *role = ROLES[row->kind];
@@ -260,12 +267,13 @@ static const char *context_of(const RandomFile *file, int leaf)
     FILE *out = fmemopen(text, sizeof(text), "w");
     if (compaction != NOBODY) {
         const Row *row = &file->rows[path[compaction]];
+        if (file->has_system) fputs("system=P ", out);
         fprintf(out, "compactionSummary=S%d,%d@%lld ", path[compaction], path[compaction],
                 (long long)(START_MS + path[compaction] * 2000));
         bool is_kept = false;
         for (; at < compaction; at++) {
             is_kept |= strcmp(file->rows[path[at]].id, row->first_kept) == 0;
-            if (is_kept) emit(out, file, path[at]);
+            if (is_kept && file->rows[path[at]].kind != ROW_SYSTEM) emit(out, file, path[at]);
         }
         at++;
     }

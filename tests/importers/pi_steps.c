@@ -230,6 +230,7 @@ static void put_message(FILE *out, const Message *message, bool has_texts)
 static void put_marker(FILE *out, const Message *message, bool has_texts)
 {
     const Marker *marker = message->marker;
+    if (message->n_parts > 0) fprintf(out, "system=%s ", message->parts[0]->text->text);
     if (has_texts) {
         fprintf(out, "compactionSummary=%s,%ld@%lld ", marker->summary, (long)marker->tokens_before,
                 (long long)message->created_at);

@@ -52,7 +52,8 @@ void pi_rewind_to(PiStore *store, const char *id);
 void pi_forget_lines(PiStore *store);
 
 // What BuildContext gives, in one line: "user:a1 assistant:b2 | thinking=off model=none summary=…".
-// Entries are called by their ids in the file.
+// Entries are called by their ids in the file. The system prompt of a compaction comes before it as
+// "system=text".
 const char *pi_context(PiStore *store);
 
 // The same, as it is for an entry of the file as the leaf; the head stays where it is.

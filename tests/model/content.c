@@ -414,6 +414,7 @@ void content_note(Entry *entry, const NewMessage *sent)
         entry->model_name = interned(sent->model->name, MODELS, LENGTH(MODELS));
     }
     entry->text = content_texts(sent->parts, sent->n_parts);
+    entry->has_parts = sent->n_parts > 0;
 }
 
 Hash content_hash(Run *run, const Message *message)

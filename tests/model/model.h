@@ -28,6 +28,7 @@ struct Entry {
     bool has_usage;
     Totals usage;
     char *text;          // of its text parts (content_texts); owned, NULL if there is none
+    bool has_parts;
     const char *subtype; // of the generator's tables, like the strings below
     char target_id[ID_BYTES];
     const char *external_source; // NULL: no external id

@@ -355,7 +355,7 @@ void operate_purge_message(Run *run)
     operate_check_receipt(run, response->receipt, entry);
     if (entry->is_purged) return;
     entry->is_purged = true;
-    entry->has_original = false;
+    entry->has_original = entry->has_parts = false;
     free(entry->text);
     entry->text = NULL;
     entry->external_source = NULL;

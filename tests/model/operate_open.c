@@ -47,6 +47,7 @@ static void note_text(Entry *entry, const Message *message)
 {
     free(entry->text);
     entry->text = content_texts(message->parts, message->n_parts);
+    entry->has_parts = message->n_parts > 0;
 }
 
 void operate_append_part(Run *run)

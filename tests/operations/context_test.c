@@ -207,6 +207,49 @@ TEST(context_window_has_what_shapes_it_without_open_entries)
     CHECK_STR(context->marker->marker->summary, "summary");
 }
 
+// The marker says what the system prompt was: those that it keeps are not said again.
+TEST(context_of_a_marker_with_parts_leaves_kept_system_messages_out)
+{
+    const char *session;
+    CLEANUP(fixture_close) Fixture *f = fixture_with_session(&session);
+    append_ok(f, session, ROLE_USER, "old");
+    NewMessage *marker = text_message(f, ROLE_SYSTEM, "prompt");
+    marker->kind = MESSAGE_KIND_COMPACTION;
+    marker->marker = &(Marker){.summary = "s", .keep_all = true};
+    append_ok(f, session, ROLE_SYSTEM, "kept");
+    NewMessage *injected = text_message(f, ROLE_SYSTEM, "injected");
+    injected->kind = MESSAGE_KIND_INJECTED;
+    entry_ok(f, session, injected);
+    append_ok(f, session, ROLE_USER, "question");
+    const char *plain =
+        entry_ok(f, session,
+                 &(NewMessage){.kind = MESSAGE_KIND_COMPACTION, .marker = marker->marker})
+            ->id;
+    CHECK_EQ(context_of(f, session)->n_messages, 4); // this one says nothing of it
+    CHECK_STR(context_of(f, session)->marker->id, plain);
+    entry_ok(f, session, marker);
+    append_ok(f, session, ROLE_SYSTEM, "after");
+    append_ok(f, session, ROLE_USER, "new");
+    static const char *const TEXTS[] = {"old", "injected", "question", "after", "new"};
+    BuildContextResponse *context = context_of(f, session);
+    CHECK_STR(context->marker->parts[0]->text->text, "prompt");
+    CHECK_EQ(context->n_messages, 5);
+    const char *cursor = "";
+    for (size_t i = 0; i < 5; i++) { // one by one too
+        CHECK_STR(context->messages[i]->parts[0]->text->text, TEXTS[i]);
+        BuildContextResponse *page =
+            CALL_OK(f, build_context, BuildContext,
+                    {.session_id = CHARS(session), .limit = 1, .cursor = CHARS(cursor)});
+        CHECK_STR(page->messages[0]->parts[0]->text->text, TEXTS[i]);
+        cursor = page->next_cursor;
+    }
+    CHECK_STR(cursor, "");
+    CHECK_EQ(CALL_OK(f, messages_since_latest_marker, MessagesSinceLatestMarker,
+                     {.session_id = CHARS(session)})
+                 ->n_messages,
+             5);
+}
+
 TEST(context_later_pages_hold_messages_only)
 {
     const char *session;

@@ -164,8 +164,10 @@ type StoreServiceClient interface {
 	MessagesDirectForSession(ctx context.Context, in *MessagesDirectForSessionRequest, opts ...grpc.CallOption) (*MessagesDirectForSessionResponse, error)
 	// Returns the live window: the entries of the current history strictly after the cut-off of its
 	// latest marker, without open ones, oldest first, and that marker's entry (on the first page). A
-	// history without a marker is all live. through_message_id as with MessagesForSession: then it is
-	// the window of that history, by the latest marker in it.
+	// history without a marker is all live. A marker that has parts, the system prompt as it was there,
+	// stands for the CONVERSATION entries of SYSTEM that it keeps: they are left out.
+	// through_message_id as with MessagesForSession: then it is the window of that history, by the
+	// latest marker in it.
 	MessagesSinceLatestMarker(ctx context.Context, in *MessagesSinceLatestMarkerRequest, opts ...grpc.CallOption) (*MessagesSinceLatestMarkerResponse, error)
 	// Appends an entry of kind COMPACTION that carries the marker, and returns it.
 	// before_message_id (the cut-off) or keep_all is required: INVALID_ARGUMENT, also when the
@@ -920,8 +922,10 @@ type StoreServiceServer interface {
 	MessagesDirectForSession(context.Context, *MessagesDirectForSessionRequest) (*MessagesDirectForSessionResponse, error)
 	// Returns the live window: the entries of the current history strictly after the cut-off of its
 	// latest marker, without open ones, oldest first, and that marker's entry (on the first page). A
-	// history without a marker is all live. through_message_id as with MessagesForSession: then it is
-	// the window of that history, by the latest marker in it.
+	// history without a marker is all live. A marker that has parts, the system prompt as it was there,
+	// stands for the CONVERSATION entries of SYSTEM that it keeps: they are left out.
+	// through_message_id as with MessagesForSession: then it is the window of that history, by the
+	// latest marker in it.
 	MessagesSinceLatestMarker(context.Context, *MessagesSinceLatestMarkerRequest) (*MessagesSinceLatestMarkerResponse, error)
 	// Appends an entry of kind COMPACTION that carries the marker, and returns it.
 	// before_message_id (the cut-off) or keep_all is required: INVALID_ARGUMENT, also when the

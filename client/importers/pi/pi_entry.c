@@ -38,6 +38,8 @@ enum {
     ENTRY_TARGET_ID,
     ENTRY_LABEL,
     ENTRY_NAME,
+    ENTRY_USAGE,
+    ENTRY_SYSTEM_MESSAGE,
     ENTRY_FIELD_COUNT,
 };
 
@@ -63,6 +65,8 @@ static const char *const ENTRY_FIELDS[ENTRY_FIELD_COUNT] = {
     [ENTRY_TARGET_ID] = "targetId",
     [ENTRY_LABEL] = "label",
     [ENTRY_NAME] = "name",
+    [ENTRY_USAGE] = "usage",
+    [ENTRY_SYSTEM_MESSAGE] = "systemMessage",
 };
 
 // One entry on its way.
@@ -123,6 +127,24 @@ static void take_producer(Mapping *mapping)
     mapping->fields.is_used[ENTRY_FROM_HOOK] = mapping->out->producer != PRODUCER_UNSPECIFIED;
 }
 
+static Error take_usage(Mapping *mapping)
+{
+    Slice usage = mapping->fields.values[ENTRY_USAGE];
+    Error error = pi_message_set_usage(mapping->arena, usage, mapping->out);
+    mapping->fields.is_used[ENTRY_USAGE] = mapping->out->usage != NULL;
+    return error;
+}
+
+// The system prompt that the context after a compaction begins with. Its content becomes the parts
+// of the entry; all of it stays in data_json, for it has more fields than that.
+static Error take_system_message(Mapping *mapping)
+{
+    static const char *const NAMES[] = {"content"};
+    Slice content, message = mapping->fields.values[ENTRY_SYSTEM_MESSAGE];
+    Error error = json_members(message, NAMES, 1, &content, NULL);
+    return error ? error : pi_parts(mapping->arena, content, mapping->out);
+}
+
 static Error map_compaction(Mapping *mapping)
 {
     Marker *marker = arena_new(mapping->arena, Marker);
@@ -146,7 +168,9 @@ static Error map_compaction(Mapping *mapping)
         members_json(&mapping->fields, ENTRY_DETAILS, DETAILS_JSON_BYTES_MAX, mapping->arena);
     take_producer(mapping);
     bool is_whole = marker->first_kept_external && marker->summary && marker->details_json;
-    return is_whole ? ERROR_NONE : out_of(mapping);
+    if (!is_whole) return out_of(mapping);
+    Error error = take_usage(mapping);
+    return error ? error : take_system_message(mapping);
 }
 
 // pi shows one with an empty summary to nobody; it is a note like other notes.
@@ -161,7 +185,7 @@ static Error map_branch_summary(Mapping *mapping, char *type)
     mapping->out->text = summary;
     mapping->references->target_id = members_name(&mapping->fields, ENTRY_FROM_ID, mapping->arena);
     take_producer(mapping);
-    return mapping->references->target_id ? ERROR_NONE : out_of(mapping);
+    return mapping->references->target_id ? take_usage(mapping) : out_of(mapping);
 }
 
 static Error map_custom_message(Mapping *mapping)

@@ -74,19 +74,19 @@ Error pi_message_set_model(Arena *arena, char *provider, char *name, NewMessage 
     return ERROR_NONE;
 }
 
-static Error set_usage(Mapping *mapping)
+Error pi_message_set_usage(Arena *arena, Slice json, NewMessage *out)
 {
     enum { INPUT, OUTPUT, CACHE_READ, CACHE_WRITE, TOTAL, REASONING, COST, COUNT };
     static const char *const NAMES[] = {"input",       "output",    "cacheRead", "cacheWrite",
                                         "totalTokens", "reasoning", "cost"};
     static const char *const COST_NAMES[] = {"total"};
     Slice values[COUNT], cost;
-    if (!json_is_object(mapping->fields.values[MESSAGE_USAGE])) return ERROR_NONE;
-    Error error = json_members(mapping->fields.values[MESSAGE_USAGE], NAMES, COUNT, values, NULL);
+    if (!json_is_object(json)) return ERROR_NONE;
+    Error error = json_members(json, NAMES, COUNT, values, NULL);
     if (!error) error = json_members(values[COST], COST_NAMES, 1, &cost, NULL);
     if (error) return error;
-    Usage *usage = arena_new(mapping->arena, Usage);
-    if (!usage) return out_of(mapping);
+    Usage *usage = arena_new(arena, Usage);
+    if (!usage) return arena_error(arena);
     tine__v1__usage__init(usage);
     usage->input_tokens = json_integer(values[INPUT]);
     usage->output_tokens = json_integer(values[OUTPUT]);
@@ -95,9 +95,16 @@ static Error set_usage(Mapping *mapping)
     usage->total_tokens = json_integer(values[TOTAL]);
     usage->reasoning_tokens = json_integer(values[REASONING]);
     usage->cost_nano_usd = json_round(json_number(cost) * 1e9); // pi counts in USD
-    mapping->out->usage = usage;
-    mapping->fields.is_used[MESSAGE_USAGE] = true;
+    out->usage = usage;
     return ERROR_NONE;
+}
+
+static Error take_usage(Mapping *mapping)
+{
+    Slice usage = mapping->fields.values[MESSAGE_USAGE];
+    Error error = pi_message_set_usage(mapping->arena, usage, mapping->out);
+    mapping->fields.is_used[MESSAGE_USAGE] = mapping->out->usage != NULL;
+    return error;
 }
 
 static Error set_failure(Mapping *mapping)
@@ -127,7 +134,7 @@ static Error map_assistant(Mapping *mapping)
         pi_message_set_model(mapping->arena,
                              members_name(&mapping->fields, MESSAGE_PROVIDER, mapping->arena),
                              members_name(&mapping->fields, MESSAGE_MODEL, mapping->arena), out);
-    if (!error) error = set_usage(mapping);
+    if (!error) error = take_usage(mapping);
     if (!error) error = set_failure(mapping);
     return error ? error : pi_parts(mapping->arena, mapping->fields.values[MESSAGE_CONTENT], out);
 }
@@ -142,7 +149,8 @@ static Error map_tool_result(Mapping *mapping)
     PiToolResult result = {message[MESSAGE_TOOL_CALL_ID], message[MESSAGE_TOOL_NAME],
                            message[MESSAGE_CONTENT], message[MESSAGE_DETAILS],
                            message[MESSAGE_IS_ERROR]};
-    return pi_tool_result(mapping->arena, &result, mapping->out);
+    Error error = take_usage(mapping);
+    return error ? error : pi_tool_result(mapping->arena, &result, mapping->out);
 }
 
 // What a person ran: its output is a text, kept from the model if pi keeps it from there.

@@ -15,3 +15,6 @@ MUST_USE Error pi_message_map(Arena *arena, Slice json, unsigned version, NewMes
 
 // Sets the model of `out`, unless both names are empty. NULL: the arena was used up.
 MUST_USE Error pi_message_set_model(Arena *arena, char *provider, char *name, NewMessage *out);
+
+// Sets the usage of `out` from pi's object; anything else is no usage. Errors as above.
+MUST_USE Error pi_message_set_usage(Arena *arena, Slice json, NewMessage *out);

@@ -264,6 +264,7 @@ static void put_message(const Line *line)
     if (*message->subtype) put_member(out, "customType", message->subtype);
     if (result) {
         put_result(out, result);
+        if (message->usage) put_usage(out, message->usage);
     } else if (message->role == ROLE_ASSISTANT) {
         put_assistant(out, message);
     } else if (strcmp(role_of(message), "bashExecution") == 0 && message->n_parts > 0 &&
@@ -284,11 +285,15 @@ static void put_message(const Line *line)
     putc('}', out);
 }
 
-static void put_producer(const Line *line)
+// Who made a compaction or a branch summary, and what that cost.
+static void put_making(const Line *line)
 {
-    if (line->message->producer == PRODUCER_UNSPECIFIED) return;
-    fprintf(line->out, ",\"fromHook\":%s",
-            line->message->producer == PRODUCER_EXTENSION ? "true" : "false");
+    const Message *message = line->message;
+    if (message->producer != PRODUCER_UNSPECIFIED) {
+        fprintf(line->out, ",\"fromHook\":%s",
+                message->producer == PRODUCER_EXTENSION ? "true" : "false");
+    }
+    if (message->usage) put_usage(line->out, message->usage);
 }
 
 static void put_compaction(const Line *line)
@@ -300,7 +305,7 @@ static void put_compaction(const Line *line)
     put_member(line->out, "firstKeptEntryId", line->names->first_kept_id);
     fprintf(line->out, ",\"tokensBefore\":%" PRId64, marker->tokens_before);
     put_json(line->out, "details", marker->details_json);
-    put_producer(line);
+    put_making(line);
 }
 
 static void put_branch_summary(const Line *line)
@@ -309,7 +314,7 @@ static void put_branch_summary(const Line *line)
     put_base(line);
     put_member(line->out, "fromId", *line->names->target_id ? line->names->target_id : "root");
     put_text_member(line->out, "summary", line->message->text, line->data);
-    put_producer(line);
+    put_making(line);
 }
 
 static void put_setting(const Line *line)
@@ -346,6 +351,8 @@ static void put_note(const Line *line, const char *type)
     fputs("{\"type\":\"custom\",\"customType\":", line->out);
     pi_write_text(line->out, type);
     put_base(line);
+    bool has_usage = line->message->usage && !line->message->deleted_at;
+    if (has_usage) put_usage(line->out, line->message->usage);
 }
 
 static void put_label(const Line *line)

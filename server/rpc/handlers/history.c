@@ -72,13 +72,20 @@ Error history_finish(Rpc *rpc, HistoryPage *page, char **out_cursor)
 
 Error history_window(Rpc *rpc, HistoryPage *page, uint32_t marker_field)
 {
-    page->query.skips_open = true;
-    if (page->is_later_page) return ERROR_NONE; // it starts after the last page, past the cut-off
+    HistoryQuery *query = &page->query;
+    query->skips_open = true;
     MarkerPlace marker;
     Error error =
         marker_newest(rpc->txn, &page->segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
     if (error || !marker.is_found) return error;
-    page->query.after = marker.cut_off;
+    // A later page starts after the page before it, which was past the cut-off.
+    if (!page->is_later_page) query->after = marker.cut_off;
+    if (ulid_compare(query->after, marker.message) < 0) {
+        bool has_parts = false;
+        error = marker_has_parts(rpc->txn, &marker, &has_parts);
+        if (has_parts) query->skips_system_before = marker.message;
+    }
+    if (error || page->is_later_page) return error;
     return message_append_to(rpc->txn, marker.session, marker.message, marker_field, &rpc->reply);
 }
 
