@@ -8,18 +8,19 @@
 
 #include "channel_sp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "feed_sp.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "os/socket_path.h"
 #include "sp_link.h"
 #include "status.h"
 #include "wait.h"
@@ -32,7 +33,7 @@ enum {
 typedef struct SpChannel {
     Channel channel;
     _Atomic(SpLink *) link;
-    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    char path[SOCKET_PATH_BYTES_MAX + 1];
 } SpChannel;
 
 static int sp_call(Channel *channel, ChannelCall *call, TineStatus *status);
@@ -57,11 +58,7 @@ int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel)
 {
     SpChannel *sp = calloc(1, sizeof(SpChannel));
     if (!sp) return status_out_of_memory(status);
-    if (!*path || strlen(path) >= sizeof(sp->path)) {
-        free(sp);
-        return status_set(status, STATUS_INVALID_ARGUMENT, "INVALID_ARGUMENT",
-                          "the path of a socket has 1 to 107 bytes: ipc://PATH");
-    }
+    assert(strlen(path) <= SOCKET_PATH_BYTES_MAX);
     memcpy(sp->path, path, strlen(path));
     SpLink *link = sp_link_make(sp->path, NULL);
     if (!link) {

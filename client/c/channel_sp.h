@@ -4,6 +4,7 @@
 
 #include "channel.h"
 
-// A channel to the socket at `path`, which it copies. Connects with the first call, and again
-// with the first one after a connection broke. INVALID_ARGUMENT: no path, or one over 107 bytes.
+// Opens a channel to the socket at `path`, which has at most SOCKET_PATH_BYTES_MAX and is copied. It
+// connects with the first call, and again with the first call after a connection broke. Returns 0,
+// or RESOURCE_EXHAUSTED.
 int channel_sp_open(const char *path, TineStatus *status, Channel **out_channel);

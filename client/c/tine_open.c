@@ -1,5 +1,6 @@
 // Opening: from a URL to a channel and the client above it.
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -7,6 +8,7 @@
 #include "channel_local.h"
 #include "channel_sp.h"
 #include "client.h"
+#include "os/socket_path.h"
 #if TINE_HAS_NNG
 #include "channel_nng.h"
 #include "status.h"
@@ -35,6 +37,18 @@ static int channel_nng_open(const char *url, TineStatus *status, Channel **out_c
 }
 #endif
 
+// An address of the kernel's holds no longer path: a longer one could only fail to connect.
+static int check_socket_path(const char *path, TineStatus *status)
+{
+    size_t size = strlen(path);
+    if (size > 0 && size <= SOCKET_PATH_BYTES_MAX) return STATUS_OK;
+    char message[sizeof(status->message)];
+    snprintf(message, sizeof(message),
+             "the path of the socket has %zu bytes, 1 to %d are possible: '%s'", size,
+             SOCKET_PATH_BYTES_MAX, path);
+    return status_set(status, STATUS_INVALID_ARGUMENT, "INVALID_ARGUMENT", message);
+}
+
 static int channel_open(const char *url, TineStatus *status, Channel **out_channel)
 {
     const char *rest = after(url, EMBEDDED);
@@ -42,9 +56,11 @@ static int channel_open(const char *url, TineStatus *status, Channel **out_chann
         return strcmp(rest, MEMORY) == 0 ? channel_local_open_memory(status, out_channel)
                                          : channel_local_open(rest, status, out_channel);
     }
-    rest = after(url, IPC);
-    if (rest) return channel_sp_open(rest, status, out_channel);
     rest = after(url, NNG);
+    const char *path = after(rest ? rest : url, IPC);
+    int code = path ? check_socket_path(path, status) : STATUS_OK;
+    if (code) return code;
+    if (path && !rest) return channel_sp_open(path, status, out_channel);
     if (rest || strstr(url, "://")) {
         return channel_nng_open(rest ? rest : url, status, out_channel);
     }

@@ -50,6 +50,12 @@ TEST(a_path_has_107_bytes_at_most)
     TineStatus status;
     CHECK_EQ(tine_open(url, &status, &tine), STATUS_INVALID_ARGUMENT);
     CHECK(strstr(status.message, "107"));
+    CHECK(strstr(status.message, "has 108 bytes"));
+    CHECK(strstr(status.message, url + strlen("ipc://")));
+    char nng_url[sizeof(url) + 4];
+    snprintf(nng_url, sizeof(nng_url), "nng+%s", url);
+    CHECK_EQ(tine_open(nng_url, &status, &tine), STATUS_INVALID_ARGUMENT);
+    CHECK(strstr(status.message, "has 108 bytes"));
     url[6 + 107] = '\0';
     CHECK_EQ(tine_open(url, &status, &tine), STATUS_OK);
     CHECK_EQ(ask_plain(tine, "x"), STATUS_UNAVAILABLE);

@@ -81,7 +81,7 @@ typedef struct TineOpenOptions {
 // Opens what the URL names. `url` is copied. Returns 0, then `*out_tine` is the caller's, to be
 // closed with tine_close; or the code that `out_status` (may be NULL) explains.
 //
-//     ipc:///run/…/tine.sock    the tined behind this socket (a path of 107 bytes at most)
+//     ipc:///run/…/tine.sock    the tined behind this socket
 //     tcp://127.0.0.1:7461      the tined there, by libnng (if libtine was built with it)
 //     nng+ipc://PATH            the same as ipc, by libnng
 //     embedded:PATH             a private store in this process; PATH is made if it is missing
@@ -90,6 +90,8 @@ typedef struct TineOpenOptions {
 // Behind the PATH of an embedded store may stand ?durability=relaxed (a commit is on the disk
 // within 100 ms, not when it is acknowledged: docs/durability.md) and &flush_ms=N, for another
 // time than 100; ?durability=sync is the default.
+//
+// A path of a socket ends at 107 bytes: a longer one is INVALID_ARGUMENT, and nothing is tried.
 //
 // A socket is connected to by the first call. If nobody listens that call is UNAVAILABLE at once;
 // with wait_for_server, and once there has been a connection, calls wait for the server. After a
@@ -109,6 +111,10 @@ void tine_close(Tine *tine);
 // attempt failed; any other answer of the server's, such as UNAUTHENTICATED, at once. An embedded
 // store is always ready.
 int tine_ready(Tine *tine, int64_t timeout_ms, TineStatus *out_status);
+
+// Calls. Some rules hold for all of them: an ID that is malformed is INVALID_ARGUMENT, one that
+// nothing has is NOT_FOUND; a limit over the greatest one (1000 for sessions) is INVALID_ARGUMENT,
+// it is not cut down to that.
 
 // One call by its method's path. On success (0) `*out_response` is the caller's, freed with
 // protobuf_c_message_free_unpacked (given the same allocator, if there was one); otherwise it is
