@@ -131,11 +131,6 @@ static Error count_row(void *context, KvOperation operation, KvTable table)
 
 static void count_rows(const char *path, const IdText *session)
 {
-    static const char *const NAMES[] = {
-#define X(constant, text) text,
-        STORE_TABLES(X)
-#undef X
-    };
     static const char *const CASES[] = {"rows of an append, another session was last",
                                         "rows of an append, the session was last"};
     RowCount count;
@@ -151,7 +146,8 @@ static void count_rows(const char *path, const IdText *session)
             total += count.rows[i];
             if (!count.rows[i]) continue;
             size_t size = strlen(list);
-            snprintf(list + size, sizeof(list) - size, " %s %zu", NAMES[i], count.rows[i]);
+            snprintf(list + size, sizeof(list) - size, " %s %zu", STORE_TABLE_NAMES[i],
+                     count.rows[i]);
         }
         report_ratio_at_most(CASES[row], (double)total, 8, "%s", list);
     }

@@ -9,12 +9,6 @@
 
 enum { LIMIT_DEFAULT = 100 };
 
-static const char *const TABLE_NAMES[TABLE_COUNT] = {
-#define X(constant, name) name,
-    STORE_TABLES(X)
-#undef X
-};
-
 // In the checking process.
 typedef struct Printing {
     const Cli *cli;
@@ -28,7 +22,7 @@ static void print_json(const Printing *printing, const Damage *damage)
     print(out,
           printing->count > 0 ? ",\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": "
                               : "\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": ",
-          damage_name(damage->kind), TABLE_NAMES[damage->table]);
+          damage_name(damage->kind), STORE_TABLE_NAMES[damage->table]);
     print_json_text(out, slice_of(damage->text));
     print(out, "}");
 }

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 typedef struct ErrorRow {
+    const char *name;
     StatusCode status;
     const char *reason;
     const char *text;
@@ -11,8 +12,8 @@ typedef struct ErrorRow {
 
 // clang-format off
 static const ErrorRow ERROR_ROWS[] = {
-    [ERROR_NONE] = {STATUS_OK, "", ""},
-#define X(name, code, reason, text) [ERROR_##name] = {STATUS_##code, reason, text},
+    [ERROR_NONE] = {"", STATUS_OK, "", ""},
+#define X(name, code, reason, text) [ERROR_##name] = {#name, STATUS_##code, reason, text},
     ERROR_LIST(X)
 #undef X
 };
@@ -22,6 +23,11 @@ static const ErrorRow *error_row(Error error)
 {
     assert((size_t)error < ERROR_COUNT);
     return &ERROR_ROWS[error];
+}
+
+const char *error_name(Error error)
+{
+    return error_row(error)->name;
 }
 
 StatusCode error_status(Error error)

@@ -103,6 +103,7 @@ typedef enum Error {
         ERROR_COUNT,
 } Error;
 
+const char *error_name(Error error); // as in the list: "IO"; the log tells errors apart by it
 StatusCode error_status(Error error);
 const char *error_reason(Error error); // "" for ERROR_NONE
 const char *error_text(Error error);   // the default sentence

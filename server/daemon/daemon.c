@@ -85,6 +85,10 @@ ExitCode daemon_run(const Config *config)
     bound_heaps();
     Daemon daemon = {.config = config, .socket_lock = -1, .log = -1};
     Error error = daemon_start(&daemon);
+    if (error && daemon.log >= 0) { // standard error may go nowhere
+        const char *cause = daemon.detail.text[0] ? daemon.detail.text : error_text(error);
+        log_write(LOG_ERROR, "cannot start", "error=%s detail=\"%s\"", error_name(error), cause);
+    }
     ExitCode code = error ? say_failure(error, &daemon.detail) : daemon_serve(&daemon);
     return daemon_stop(&daemon, code);
 }
@@ -341,7 +345,9 @@ static ExitCode daemon_stop(Daemon *daemon, ExitCode code)
     }
     if (daemon->engine) engine_end(daemon->engine);
     bus_close(daemon->bus);
-    bool is_flushed = !is_ready || store_flush(engine_store(daemon->engine)) == ERROR_NONE;
+    ErrorDetail *detail = &daemon->detail;
+    bool is_flushed = !is_ready || store_flush(engine_store(daemon->engine), detail) == ERROR_NONE;
+    if (!is_flushed) log_write(LOG_ERROR, "the last flush failed", "detail=\"%s\"", detail->text);
     engine_close(daemon->engine);
     transport_free(daemon->transport);
     if (is_ready) log_write(LOG_INFO, "stopped", NULL);

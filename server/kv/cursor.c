@@ -1,9 +1,9 @@
 // Cursors, on LMDB's.
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
-#include "kv/durable/lmdb_error.h"
 #include "kv/kv_fields.h"
 
 // LMDB moves its cursors when rows under them are written, but not always to where the walk should
@@ -34,7 +34,7 @@ static void remember_place(KvCursor *cursor, Slice key);
 Error kv_cursor_open(KvTxn *txn, KvTable table, KvCursor **out_cursor)
 {
     KvCursor *cursor = malloc(sizeof(*cursor));
-    if (!cursor) return ERROR_OUT_OF_MEMORY;
+    if (!cursor) return error_say_errno(txn->detail, ENOMEM, "cannot open a cursor");
     cursor->txn = txn; // field by field, because the key's bytes need not be cleared
     cursor->table = table;
     cursor->is_lost = false;
@@ -43,7 +43,7 @@ Error kv_cursor_open(KvTxn *txn, KvTable table, KvCursor **out_cursor)
     int code = mdb_cursor_open(txn->lmdb, kv_table(txn, table), &cursor->lmdb);
     if (code) {
         free(cursor);
-        return kv_txn_fail(txn, lmdb_error_of(code));
+        return kv_txn_fail(txn, code, "read");
     }
     txn->cursor_count++;
     *out_cursor = cursor;
@@ -141,7 +141,7 @@ static Error move_before(KvCursor *cursor, Slice key, bool *out_found, KvRow *ou
 static inline Error arrive(KvCursor *cursor, int code, const LmdbRow *row, bool *out_found,
                            KvRow *out_row)
 {
-    if (code && code != MDB_NOTFOUND) return kv_txn_fail(cursor->txn, lmdb_error_of(code));
+    if (code && code != MDB_NOTFOUND) return kv_txn_fail(cursor->txn, code, "read");
     cursor->is_lost = code == MDB_NOTFOUND;
     *out_found = code == 0;
     if (code) return ERROR_NONE;
@@ -158,4 +158,10 @@ static void remember_place(KvCursor *cursor, Slice key)
     cursor->write_count = cursor->txn->write_count;
     cursor->key_bytes = key.size;
     memcpy(cursor->key, key.bytes, key.size);
+}
+
+Error kv_refuse_key(KvCursor *cursor, Slice key)
+{
+    return error_say(cursor->txn->detail, ERROR_CORRUPT, "a key of %zu bytes is in the table %s",
+                     key.size, cursor->txn->kv->table_names[cursor->table]);
 }

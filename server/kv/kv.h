@@ -59,7 +59,7 @@ typedef struct KvMark {
 
 typedef struct KvOptions {
     DataFileOptions file;
-    const char *const *table_names;
+    const char *const *table_names; // borrowed until kv_close
     size_t table_count;
     KvMark mark;
     KvSeam seam; // .before NULL: none
@@ -81,7 +81,12 @@ void kv_set_seam(Kv *kv, KvSeam seam);
 // Begins a transaction. The caller ends it with kv_commit or kv_abort. ERROR_UNAVAILABLE: all
 // reader slots are taken, the map is outgrown, or `kv` was opened before a fork and this is the
 // child, which may only close it (and may open the file again). ERROR_IO also: a flush has failed.
-MUST_USE Error kv_begin(Kv *kv, bool is_write, KvTxn **out_txn);
+// `detail`, which may be NULL, is borrowed until the transaction ends: here and in every later
+// failure it gets the cause.
+MUST_USE Error kv_begin(Kv *kv, bool is_write, ErrorDetail *detail, KvTxn **out_txn);
+
+// Sets where the transaction writes the cause of a failure from now on. NULL: nowhere.
+void kv_set_detail(KvTxn *txn, ErrorDetail *detail);
 
 // Ends the transaction, whatever the result, and sets *txn to NULL. ERROR_STORE_FULL: nothing was
 // written, and the next transaction may work. Any other error: the state on the disk is not known,
@@ -142,6 +147,10 @@ MUST_USE Error kv_seek_last(KvCursor *cursor, bool *out_found, KvRow *out_row);
 MUST_USE Error kv_next(KvCursor *cursor, bool *out_found, KvRow *out_row);
 MUST_USE Error kv_previous(KvCursor *cursor, bool *out_found, KvRow *out_row);
 
+// For a key that the cursor found and that cannot be right: writes its table and its size to the
+// transaction's detail, and returns ERROR_CORRUPT.
+MUST_USE Error kv_refuse_key(KvCursor *cursor, Slice key);
+
 typedef struct KvStats {
     uint64_t map_bytes;
     uint64_t used_bytes; // of pages that were ever used, with the free ones
@@ -152,4 +161,5 @@ typedef struct KvStats {
     long oldest_reader_pid;               // the process that reads it; 0: there are no readers
 } KvStats;
 
-MUST_USE Error kv_stats(Kv *kv, KvStats *out_stats);
+// Errors as kv_begin and kv_get; `detail` has the cause.
+MUST_USE Error kv_stats(Kv *kv, ErrorDetail *detail, KvStats *out_stats);

@@ -14,6 +14,7 @@ struct Kv {
     MDB_env *lmdb;  // of `file`
     KvSeam seam;
     unsigned table_count;
+    const char *const *table_names; // borrowed
     MDB_dbi tables[KV_TABLES_MAX];
 
     // Every transaction writes these. They have a cache line of their own, so that readers of the
@@ -31,12 +32,14 @@ struct KvTxn {
     MDB_cursor *puts[KV_TABLES_MAX]; // from a table's second put on; end with `lmdb`
     unsigned cursor_count;
     bool is_write;
-    Error failure; // the first of a write transaction, which can then only be aborted
+    ErrorDetail *detail; // borrowed; where the cause of a failure is written
+    Error failure;       // the first of a write transaction, which can then only be aborted
 };
 
-// Notes the failure of an operation and returns the error that `txn` must report: if it writes, its
-// first one. The failure counts as a write, so that a caller who asks whether to abort does.
-MUST_USE Error kv_txn_fail(KvTxn *txn, Error error);
+// Notes that an operation ("read", "write") failed with LMDB's code, with the cause in the
+// transaction's detail. Returns the error that `txn` must report: if it writes, its first one. The
+// failure counts as a write, so that a caller who asks whether to abort does.
+MUST_USE Error kv_txn_fail(KvTxn *txn, int code, const char *operation);
 
 static inline Error kv_ask_seam(const Kv *kv, KvOperation operation, KvTable table)
 {

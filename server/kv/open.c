@@ -19,6 +19,7 @@ Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv)
     if (!kv) return error_say(detail, ERROR_OUT_OF_MEMORY, "no memory to open the store");
     memset(kv, 0, sizeof(*kv));
     kv->seam = options->seam;
+    kv->table_names = options->table_names;
     DataFileOptions file_options = options->file;
     file_options.tables_max = options->table_count;
     Error error = data_file_open(&file_options, detail, &kv->file);

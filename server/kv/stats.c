@@ -2,26 +2,25 @@
 
 #include <string.h>
 
-#include "kv/durable/lmdb_error.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/kv_fields.h"
 
 static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes);
 
-Error kv_stats(Kv *kv, KvStats *out_stats)
+Error kv_stats(Kv *kv, ErrorDetail *detail, KvStats *out_stats)
 {
     ReaderSlots readers; // before our own transaction, which would be counted
     reader_slots_survey(kv->file, &readers);
 
     CLEANUP(kv_abortp) KvTxn *txn = NULL;
-    Error error = kv_begin(kv, /* is_write= */ false, &txn);
+    Error error = kv_begin(kv, /* is_write= */ false, detail, &txn);
     if (error) return error;
 
     MDB_envinfo info;
     MDB_stat table;
     int code = mdb_env_info(kv->lmdb, &info);
     if (code == 0) code = mdb_env_stat(kv->lmdb, &table);
-    if (code) return lmdb_error_of(code);
+    if (code) return kv_txn_fail(txn, code, "read");
     KvStats stats = {
         .map_bytes = info.me_mapsize,
         .used_bytes = (info.me_last_pgno + 1) * table.ms_psize,
@@ -33,7 +32,7 @@ Error kv_stats(Kv *kv, KvStats *out_stats)
     };
     for (unsigned i = 0; i < kv->table_count; i++) {
         code = mdb_stat(txn->lmdb, kv->tables[i], &table);
-        if (code) return lmdb_error_of(code);
+        if (code) return kv_txn_fail(txn, code, "read");
         stats.rows[i] = table.ms_entries;
     }
     error = count_free_bytes(txn, table.ms_psize, &stats.free_bytes);
@@ -48,7 +47,7 @@ static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_byt
     enum { FREE_LIST = 0 }; // LMDB's handle for it, named in mdb_stat.c but not in lmdb.h
     MDB_cursor *cursor;
     int code = mdb_cursor_open(txn->lmdb, FREE_LIST, &cursor);
-    if (code) return lmdb_error_of(code);
+    if (code) return kv_txn_fail(txn, code, "read");
 
     uint64_t page_count = 0;
     MDB_val key;
@@ -59,7 +58,7 @@ static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_byt
         page_count += count;
     }
     mdb_cursor_close(cursor);
-    if (code != MDB_NOTFOUND) return lmdb_error_of(code);
+    if (code != MDB_NOTFOUND) return kv_txn_fail(txn, code, "read");
     *out_bytes = page_count * page_bytes;
     return ERROR_NONE;
 }

@@ -8,9 +8,11 @@
 // failure and returns that one again, up to and including the commit.
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "kv/durable/commit_error.h"
+#include "kv/durable/file_names.h"
 #include "kv/durable/flush.h"
 #include "kv/durable/lmdb_error.h"
 #include "kv/durable/reader_slots.h"
@@ -35,7 +37,8 @@ static void make_room(Kv *kv)
     if (kv->file->flusher) flush_want(kv->file->flusher);
 }
 
-__attribute__((cold)) Error kv_txn_fail(KvTxn *txn, Error error)
+// A write transaction keeps its first failure.
+static Error note_failure(KvTxn *txn, Error error)
 {
     if (!txn->is_write) return error;
     if (txn->failure) return txn->failure;
@@ -47,25 +50,39 @@ __attribute__((cold)) Error kv_txn_fail(KvTxn *txn, Error error)
     return error;
 }
 
-Error kv_begin(Kv *kv, bool is_write, KvTxn **out_txn)
+__attribute__((cold)) Error kv_txn_fail(KvTxn *txn, int code, const char *operation)
+{
+    if (txn->failure) return txn->failure;
+    const char *directory = txn->kv->file->directory;
+    return note_failure(txn, lmdb_fail(txn->detail, code, operation, directory, KV_FILE_DATA));
+}
+
+Error kv_begin(Kv *kv, bool is_write, ErrorDetail *detail, KvTxn **out_txn)
 {
     assert(!(is_write && kv->file->is_read_only));
-    if (data_file_is_of_parent(kv->file)) return ERROR_UNAVAILABLE;
+    if (data_file_is_of_parent(kv->file)) return data_file_refuse_child(detail);
     Error error = kv_ask_seam(kv, is_write ? KV_BEGIN_WRITE : KV_BEGIN_READ, 0);
-    if (!error && is_write && kv->file->flusher) error = flush_admit(kv->file->flusher);
+    if (!error && is_write && kv->file->flusher) error = flush_admit(kv->file->flusher, detail);
     if (error) return error;
 
     KvTxn *txn = malloc(sizeof(*txn));
-    if (!txn) return ERROR_OUT_OF_MEMORY;
-    *txn = (KvTxn){.kv = kv, .is_write = is_write};
-    int code = begin_in_lmdb(kv, is_write, &txn->lmdb);
+    int code = txn ? 0 : ENOMEM;
+    if (txn) {
+        *txn = (KvTxn){.kv = kv, .is_write = is_write, .detail = detail};
+        code = begin_in_lmdb(kv, is_write, &txn->lmdb);
+    }
     if (code) {
         free(txn);
-        return lmdb_error_of(code);
+        return lmdb_fail(detail, code, "begin a transaction on", kv->file->directory, KV_FILE_DATA);
     }
     atomic_fetch_add_explicit(&kv->txn_count, 1, memory_order_relaxed);
     *out_txn = txn;
     return ERROR_NONE;
+}
+
+void kv_set_detail(KvTxn *txn, ErrorDetail *detail)
+{
+    txn->detail = detail;
 }
 
 static int begin_in_lmdb(Kv *kv, bool is_write, MDB_txn **out_lmdb)
@@ -127,7 +144,8 @@ Error kv_commit(KvTxn **inout_txn)
     KvTxn *txn = *inout_txn;
     Kv *kv = txn->kv;
     if (!txn->is_write || data_file_is_of_parent(kv->file)) {
-        Error error = data_file_is_of_parent(kv->file) ? ERROR_UNAVAILABLE : ERROR_NONE;
+        bool is_child = data_file_is_of_parent(kv->file);
+        Error error = is_child ? data_file_refuse_child(txn->detail) : ERROR_NONE;
         kv_abort(inout_txn);
         return error;
     }
@@ -140,11 +158,12 @@ Error kv_commit(KvTxn **inout_txn)
     MDB_txn *lmdb = txn->lmdb;
     uint64_t id = txn->write_count > 0 ? mdb_txn_id(lmdb) : 0;
     uint64_t bytes = page_bytes_of(txn);
+    ErrorDetail *detail = txn->detail;
     forget_txn(txn);
     *inout_txn = NULL;
     int code = mdb_txn_commit(lmdb);
     if (code) {
-        error = commit_error_of(kv->file, code);
+        error = commit_error(kv->file, code, detail);
         if (error == ERROR_STORE_FULL) make_room(kv);
         return error;
     }
@@ -193,7 +212,7 @@ Error kv_get(KvTxn *txn, KvTable table, Slice key, bool *out_found, Slice *out_v
         *out_found = code == 0;
         return ERROR_NONE;
     }
-    return kv_txn_fail(txn, lmdb_error_of(code));
+    return kv_txn_fail(txn, code, "read");
 }
 
 // Rows that are put one after the other mostly lie so, too. A cursor that stays where it put the
@@ -212,12 +231,12 @@ Error kv_put(KvTxn *txn, KvTable table, Slice key, Slice value)
 {
     assert(txn->is_write);
     Error error = kv_ask_seam(txn->kv, KV_PUT, table);
-    if (error) return kv_txn_fail(txn, error);
+    if (error) return note_failure(txn, error);
 
     MDB_val lmdb_key = kv_key(key);
     MDB_val lmdb_value = kv_value(value);
     int code = put_in_lmdb(txn, table, &lmdb_key, &lmdb_value, 0);
-    if (code) return kv_txn_fail(txn, lmdb_error_of(code));
+    if (code) return kv_txn_fail(txn, code, "write");
     note_write(txn, table, value.size);
     return ERROR_NONE;
 }
@@ -226,12 +245,12 @@ Error kv_put_new(KvTxn *txn, KvTable table, Slice key, Slice value, bool *out_is
 {
     assert(txn->is_write);
     Error error = kv_ask_seam(txn->kv, KV_PUT, table);
-    if (error) return kv_txn_fail(txn, error);
+    if (error) return note_failure(txn, error);
 
     MDB_val lmdb_key = kv_key(key);
     MDB_val lmdb_value = kv_value(value);
     int code = put_in_lmdb(txn, table, &lmdb_key, &lmdb_value, MDB_NOOVERWRITE);
-    if (code && code != MDB_KEYEXIST) return kv_txn_fail(txn, lmdb_error_of(code));
+    if (code && code != MDB_KEYEXIST) return kv_txn_fail(txn, code, "write");
     if (code == 0) note_write(txn, table, value.size);
     *out_is_put = code == 0;
     return ERROR_NONE;
@@ -241,12 +260,12 @@ Error kv_put_reserve(KvTxn *txn, KvTable table, Slice key, size_t size, uint8_t 
 {
     assert(txn->is_write);
     Error error = kv_ask_seam(txn->kv, KV_PUT, table);
-    if (error) return kv_txn_fail(txn, error);
+    if (error) return note_failure(txn, error);
 
     MDB_val lmdb_key = kv_key(key);
     MDB_val value = {.mv_size = size};
     int code = put_in_lmdb(txn, table, &lmdb_key, &value, MDB_RESERVE);
-    if (code) return kv_txn_fail(txn, lmdb_error_of(code));
+    if (code) return kv_txn_fail(txn, code, "write");
     note_write(txn, table, size);
     *out_value = value.mv_data;
     return ERROR_NONE;
@@ -256,7 +275,7 @@ Error kv_delete(KvTxn *txn, KvTable table, Slice key, bool *out_found)
 {
     assert(txn->is_write);
     Error error = kv_ask_seam(txn->kv, KV_DELETE, table);
-    if (error) return kv_txn_fail(txn, error);
+    if (error) return note_failure(txn, error);
 
     // The pages that the cursor is on may be merged with others.
     if (txn->puts[table]) mdb_cursor_close(txn->puts[table]);
@@ -264,7 +283,7 @@ Error kv_delete(KvTxn *txn, KvTable table, Slice key, bool *out_found)
 
     MDB_val lmdb_key = kv_key(key);
     int code = mdb_del(txn->lmdb, kv_table(txn, table), &lmdb_key, NULL);
-    if (code && code != MDB_NOTFOUND) return kv_txn_fail(txn, lmdb_error_of(code));
+    if (code && code != MDB_NOTFOUND) return kv_txn_fail(txn, code, "write");
     if (code == 0) note_write(txn, table, 0);
     *out_found = code == 0;
     return ERROR_NONE;

@@ -16,8 +16,7 @@ enum { DIRECTORY_MODE = 0700 };
 
 static Error fail(ErrorDetail *detail, const char *what, const char *path)
 {
-    Error error = errno == ENOSPC || errno == EDQUOT ? ERROR_STORE_FULL : ERROR_IO;
-    return error_say(detail, error, "cannot %s %s: %s", what, path, strerror(errno));
+    return error_say_errno(detail, errno, "cannot %s %s", what, path);
 }
 
 Error directory_make(const char *path, ErrorDetail *detail)

@@ -59,8 +59,7 @@ Error lock_take(const char *path, const char *what, const char *advice, ErrorDet
         descriptor = open_locked(path, &is_gone, &is_held);
     } while (is_gone);
     if (descriptor < 0) {
-        return error_say(detail, ERROR_IO, "cannot %s %s: %s", is_held ? "lock" : "open", path,
-                         strerror(errno));
+        return error_say_errno(detail, errno, "cannot %s %s", is_held ? "lock" : "open", path);
     }
     char pid[PID_TEXT_BYTES] = "unknown";
     if (is_held) {

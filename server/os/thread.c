@@ -3,8 +3,8 @@
 
 #include "os/thread.h"
 
+#include <errno.h>
 #include <signal.h>
-#include <string.h>
 
 Error thread_start(pthread_t *out, void *(*run)(void *context), void *context, const char *purpose,
                    ErrorDetail *detail)
@@ -15,6 +15,6 @@ Error thread_start(pthread_t *out, void *(*run)(void *context), void *context, c
     int failed = pthread_create(out, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!failed) return ERROR_NONE;
-    return error_say(detail, ERROR_OUT_OF_MEMORY, "cannot start a thread to %s: %s", purpose,
-                     strerror(failed));
+    Error error = error_say_errno(detail, failed, "cannot start a thread to %s", purpose);
+    return failed == EAGAIN ? ERROR_OUT_OF_MEMORY : error;
 }

@@ -15,3 +15,12 @@ typedef struct ErrorDetail {
 // `return error_say(detail, ERROR_TOO_LONG, …)` reads as one step.
 MUST_USE Error error_say(ErrorDetail *detail, Error error, const char *format, ...)
     PRINTF_LIKE(3, 4);
+
+// Returns the error that an errno means: ERROR_STORE_FULL, ERROR_OUT_OF_MEMORY (for memory and
+// descriptors) or ERROR_IO. 0: ERROR_NONE.
+Error error_of_errno(int code);
+
+// Returns error_of_errno(code) and writes the sentence with its cause into `detail` (NULL is
+// allowed): "cannot open /x/log: Too many open files (errno 24)".
+MUST_USE Error error_say_errno(ErrorDetail *detail, int code, const char *format, ...)
+    PRINTF_LIKE(3, 4);

@@ -113,8 +113,7 @@ Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes)
                             rpc->arena.budget_bytes);
         }
         if (rpc->arena.is_out_of_memory) {
-            return rpc_fail(rpc, ERROR_OUT_OF_MEMORY,
-                            "the server has no memory to decode a %s of %zu bytes; try again later",
+            return rpc_fail(rpc, ERROR_OUT_OF_MEMORY, "no memory to decode a %s of %zu bytes",
                             rpc->method->request->short_name, rpc->body.size);
         }
         return rpc_fail(rpc, ERROR_INVALID_ARGUMENT, "the body cannot be decoded as %s",
@@ -180,17 +179,31 @@ static void log_failure(const Rpc *rpc, Error error)
     uint64_t left_out;
     if (!log_limit_take(&limits[error], clock_monotonic_ns(), &left_out)) return;
     if (left_out > 0) {
-        log_write(LOG_ERROR, "calls failed", "error=%s left_out=%" PRIu64, error_reason(error),
+        log_write(LOG_ERROR, "calls failed", "error=%s left_out=%" PRIu64, error_name(error),
                   left_out);
     }
     log_write(LOG_ERROR, "call failed", "method=%s error=%s detail=\"%s\"",
-              rpc->method ? rpc->method->name : "", error_reason(error), rpc->detail.text);
+              rpc->method ? rpc->method->name : "", error_name(error), rpc->detail.text);
+}
+
+// Adds to the cause what the caller can do about it.
+static Error advise(Rpc *rpc, Error error)
+{
+    const char *advice = "see the server's log";
+    if (error == ERROR_STORE_FULL) advice = "nothing was stored; free some space and try again";
+    if (error == ERROR_OUT_OF_MEMORY) advice = "try again later";
+    return rpc_fail(rpc, error, "%s; %s", rpc->detail.text, advice);
 }
 
 void dispatch_finish(Rpc *rpc, Error error)
 {
     rpc->error = error;
-    if (error_is_environment(error)) log_failure(rpc, error);
+    if (error_is_environment(error)) {
+        bool has_cause = rpc->detail.text[0] != '\0';
+        if (!has_cause) error = rpc_fail(rpc, error, "%s", error_text(error));
+        log_failure(rpc, error);
+        if (has_cause) error = advise(rpc, error);
+    }
     if (error) {
         finish_failed(rpc, error);
     } else {

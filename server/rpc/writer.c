@@ -324,11 +324,14 @@ static void note_purges(Writer *writer, bool has_purges)
 static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
 {
     Txn txn;
-    Error error = begin(writer, NULL, NULL, &txn);
+    ErrorDetail detail;
+    detail.text[0] = '\0';
+    Error error = begin(writer, NULL, &detail, &txn);
     bool is_dirty = false;
     for (size_t i = first; !error && !is_dirty && i < first + count; i++) {
         batch->errors[i] = run_call(batch->calls[i], &txn, &is_dirty);
     }
+    txn_set_detail(&txn, &detail); // what fails from here on is not the last call's
     if (!error && !is_dirty) error = commit(writer, &txn);
     bool has_purges = txn.notes_purge || writer->purge_stopped;
     txn_abort(&txn);
@@ -337,8 +340,10 @@ static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
         return true;
     }
     if (error) {
-        for (size_t i = first; i < first + count; i++)
+        for (size_t i = first; i < first + count; i++) {
             batch->errors[i] = error;
+            batch->calls[i]->detail = detail;
+        }
     }
     return false;
 }
@@ -357,10 +362,11 @@ static void finish_batch(Writer *writer, Batch *batch)
         }
     }
     if (left == 0) return;
-    Error error = store_flush(writer->store);
+    ErrorDetail cause;
+    Error error = store_flush(writer->store, &cause);
     for (size_t i = 0; i < left; i++) {
         Rpc *rpc = batch->calls[i];
-        if (error) error = rpc_fail(rpc, error, "it may not be on the disk");
+        if (error) error = rpc_fail(rpc, error, "it may not be on the disk: %s", cause.text);
         writer->hooks.finish(rpc, error);
     }
 }
@@ -403,7 +409,7 @@ static bool run_purge_slice(Writer *writer)
     uint64_t left_out;
     if (log_limit_take(&limit, clock_monotonic_ns(), &left_out)) {
         log_write(LOG_ERROR, "purge stopped", "error=%s detail=\"%s\" left_out=%" PRIu64,
-                  error_reason(error), detail.text, left_out);
+                  error_name(error), detail.text, left_out);
     }
     return false;
 }

@@ -48,8 +48,7 @@ static Error copy_check(const char *copy, const BackupHooks *hooks, ErrorDetail 
 static Error backup_name(const char *partial, const char *to, ErrorDetail *detail)
 {
     if (rename(partial, to) != 0) {
-        return error_say(detail, ERROR_IO, "cannot rename the backup to %s: %s", to,
-                         strerror(errno));
+        return error_say_errno(detail, errno, "cannot rename the backup to %s", to);
     }
     partial_guard(NULL);
     return directory_flush_above(to, detail);

@@ -183,7 +183,7 @@ static Error step_back(KvCursor *cursor, Ulid session, Ulid before, bool *out_fo
     if (error || !*out_found) return error;
     *out_found = slice_starts_with(row.key, ulid_slice(&session));
     if (!*out_found) return ERROR_NONE;
-    if (row.key.size != CALL_KEY_BYTES) return ERROR_CORRUPT;
+    if (row.key.size != CALL_KEY_BYTES) return kv_refuse_key(cursor, row.key);
     *out_id = key_id_at(row.key, ULID_BYTES);
     return ERROR_NONE;
 }
@@ -278,7 +278,8 @@ static Error step(KvCursor *cursor, const CallQuery *query, Ulid after, bool *ou
     error = kv_seek(cursor, key_slice(&key), out_found, out_row);
     if (error || !*out_found) return error;
     *out_found = slice_starts_with(out_row->key, ulid_slice(&query->session));
-    return *out_found && out_row->key.size != CALL_KEY_BYTES ? ERROR_CORRUPT : ERROR_NONE;
+    bool is_wrong = *out_found && out_row->key.size != CALL_KEY_BYTES;
+    return is_wrong ? kv_refuse_key(cursor, out_row->key) : ERROR_NONE;
 }
 
 // Compares created_at, which is in the first chunk because the fields before it are short.

@@ -30,12 +30,6 @@ static const char *const SHAPES[TABLE_COUNT] = {
     [TABLE_META] = "n",
 };
 
-static const char *const NAMES[TABLE_COUNT] = {
-#define X(constant, name) name,
-    STORE_TABLES(X)
-#undef X
-};
-
 // Returns the size of the part at the front of `rest`. 0: the key is too short for it.
 static size_t part_size(char part, Slice rest)
 {
@@ -56,11 +50,6 @@ static size_t part_size(char part, Slice rest)
     default: size = rest.size; break;
     }
     return size <= rest.size ? size : 0;
-}
-
-const char *check_table_name(StoreTable table)
-{
-    return NAMES[table];
 }
 
 bool check_table_is_chunked(StoreTable table)

@@ -69,7 +69,6 @@ bool check_id_is(const char *text, Ulid id);
 // Returns whether a key has the shape that its table requires.
 bool check_key_is_valid(StoreTable table, Slice key);
 bool check_table_is_chunked(StoreTable table);
-const char *check_table_name(StoreTable table);
 
 // Returns whether the rows of a table begin with the ID of the session they belong to.
 bool check_table_is_of_sessions(StoreTable table);

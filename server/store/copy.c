@@ -18,18 +18,11 @@
 
 enum { RENEW_SLICE_EVENTS = 10000 };
 
-static const char *const TABLE_NAMES[TABLE_COUNT] = {
-#define X(constant, name) name,
-    STORE_TABLES(X)
-#undef X
-};
-
 static Error copy_file(DataFile *from, const StoreCopy *copy, ErrorDetail *detail);
 
 static Error fail(ErrorDetail *detail, const char *what, const char *path)
 {
-    Error error = errno == ENOSPC || errno == EDQUOT ? ERROR_STORE_FULL : ERROR_IO;
-    return error_say(detail, error, "cannot %s %s: %s", what, path, strerror(errno));
+    return error_say_errno(detail, errno, "cannot %s %s", what, path);
 }
 
 Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
@@ -40,7 +33,7 @@ Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
     }
     KvOptions options = {
         .file = {.directory = copy->from, .read_only = true},
-        .table_names = TABLE_NAMES,
+        .table_names = STORE_TABLE_NAMES,
         .table_count = TABLE_COUNT,
     };
     Kv *kv;

@@ -52,7 +52,7 @@ static Error next_id(Txn *txn, StoreTable table, const Key *key, size_t prefix_s
     if (error || !*out_found) return error;
     *out_found = slice_starts_with(row.key, slice(key->bytes, prefix_size));
     if (!*out_found) return ERROR_NONE;
-    if (row.key.size < prefix_size + ULID_BYTES) return ERROR_CORRUPT;
+    if (row.key.size < prefix_size + ULID_BYTES) return kv_refuse_key(cursor, row.key);
     *out = key_id_at(row.key, prefix_size);
     return ERROR_NONE;
 }
@@ -288,7 +288,7 @@ static Error session_sum(CostScan *scan, KvCursor *cursor)
         bool found;
         Error error = kv_seek(cursor, key_slice(&key), &found, &row);
         if (error || !found || !slice_starts_with(row.key, ulid_slice(&session))) return error;
-        if (row.key.size != KEY_MESSAGE_BYTES) return ERROR_CORRUPT;
+        if (row.key.size != KEY_MESSAGE_BYTES) return kv_refuse_key(cursor, row.key);
         scan->is_full = scan->scanned == SCANNED_RECORDS_MAX;
         if (scan->is_full) return ERROR_NONE;
         scan->scanned++;

@@ -40,7 +40,7 @@ static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out
     KvRow row;
     error = kv_seek(cursor, key_slice(&key), out_found, &row);
     if (error || !*out_found) return error;
-    if (row.key.size != KEY_EVENT_BYTES) return ERROR_CORRUPT;
+    if (row.key.size != KEY_EVENT_BYTES) return kv_refuse_key(cursor, row.key);
     // Fields are stored in order and no large one comes before this one, so it is in the first
     // chunk.
     *out_created_at = 0;
@@ -194,7 +194,7 @@ Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out,
     bool found;
     for (error = kv_seek(cursor, key_slice(&key), &found, &row); !error && found;
          error = kv_next(cursor, &found, &row)) {
-        if (row.key.size != KEY_EVENT_BYTES) return ERROR_CORRUPT;
+        if (row.key.size != KEY_EVENT_BYTES) return kv_refuse_key(cursor, row.key);
         if (key_u16_at(row.key, 8) != 0) continue; // a later chunk of an event that was skipped
         if (scanned++ == SCANNED_RECORDS_MAX || count == query->limit) {
             *out_more = true;

@@ -43,8 +43,7 @@ StorePath store_path_before_format(const char *directory, int format, int number
 
 static Error fail(ErrorDetail *detail, const char *what, const char *path)
 {
-    Error error = errno == ENOSPC || errno == EDQUOT ? ERROR_STORE_FULL : ERROR_IO;
-    return error_say(detail, error, "cannot %s %s: %s", what, path, strerror(errno));
+    return error_say_errno(detail, errno, "cannot %s %s", what, path);
 }
 
 bool store_files_exist(const char *directory)

@@ -79,7 +79,10 @@ Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid
     MessageHeader header;
     Slice first;
     error = message_first(txn, session, message, &header, &first);
-    if (error) return error == ERROR_MESSAGE_NOT_FOUND ? ERROR_CORRUPT : error;
+    if (error == ERROR_MESSAGE_NOT_FOUND) {
+        return error_say(txn->detail, ERROR_CORRUPT, "the message of an external ID is missing");
+    }
+    if (error) return error;
     WireField field;
     while (wire_next(&first, &field) && field.number < MESSAGE_BRIEF_END) {
         if (field.number != FIELD_MESSAGE_EXTERNAL) continue;

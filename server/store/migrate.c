@@ -33,9 +33,7 @@ static Error keep_old(const char *directory, StorePath *out_kept, ErrorDetail *d
 
 static Error fail(ErrorDetail *detail, const char *what, const char *path)
 {
-    Error error = errno == ENOSPC || errno == EDQUOT ? ERROR_STORE_FULL : ERROR_IO;
-    return error_say(detail, error, "the store cannot be migrated: cannot %s %s: %s", what, path,
-                     strerror(errno));
+    return error_say_errno(detail, errno, "the store cannot be migrated: cannot %s %s", what, path);
 }
 
 Error migrate_store(Store *store, uint64_t version, ErrorDetail *detail)
@@ -91,7 +89,7 @@ static Error slice_visit(Txn *txn, MigrateSession visit, Ulid *after, bool *out_
         bool found;
         error = kv_seek(cursor, key_slice(&key), &found, &row);
         if (error) return error;
-        if (found && row.key.size != KEY_SESSION_BYTES) return ERROR_CORRUPT;
+        if (found && row.key.size != KEY_SESSION_BYTES) return kv_refuse_key(cursor, row.key);
         *out_done = !found;
         if (!found) return ERROR_NONE;
         *after = key_id_at(row.key, 0);

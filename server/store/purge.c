@@ -45,7 +45,7 @@ static Error has_readers(Txn *txn, Ulid session, bool *out)
     for (error = kv_seek(cursor, key_slice(&key), &found, &row);
          !error && found && !*out && slice_starts_with(row.key, ulid_slice(&session));
          error = *out ? ERROR_NONE : kv_next(cursor, &found, &row)) {
-        if (row.key.size != KEY_PAIR_BYTES) return ERROR_CORRUPT;
+        if (row.key.size != KEY_PAIR_BYTES) return kv_refuse_key(cursor, row.key);
         error = session_is_readable(txn, key_id_at(row.key, ULID_BYTES), out);
         if (error) return error;
     }
@@ -109,7 +109,7 @@ static Error delete_rows(Txn *txn, StoreTable table, Ulid session, RowDeleted be
         bool found;
         error = kv_seek(cursor, key_slice(&first), &found, &row);
         if (error || !found || !slice_starts_with(row.key, ulid_slice(&session))) break;
-        if (row.key.size > KEY_SIZE_MAX) return ERROR_CORRUPT;
+        if (row.key.size > KEY_SIZE_MAX) return kv_refuse_key(cursor, row.key);
         Key key = {.size = 0};
         key_add(&key, row.key.bytes, row.key.size);
         (*rows_left)--;
@@ -117,6 +117,12 @@ static Error delete_rows(Txn *txn, StoreTable table, Ulid session, RowDeleted be
         if (!error) error = txn_delete(txn, table, &key);
     }
     return error;
+}
+
+static Error refuse_row(Txn *txn, StoreTable table)
+{
+    return error_say(txn->detail, ERROR_CORRUPT, "a row of the wrong size is in the table %s",
+                     STORE_TABLE_NAMES[table]);
 }
 
 static void take_row(size_t *rows_left)
@@ -127,7 +133,7 @@ static void take_row(size_t *rows_left)
 static Error message_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left)
 {
     (void)session;
-    if (row->key.size != KEY_MESSAGE_BYTES) return ERROR_CORRUPT;
+    if (row->key.size != KEY_MESSAGE_BYTES) return refuse_row(txn, TABLE_MESSAGES);
     if (key_u16_at(row->key, 2 * ULID_BYTES) != 0) return ERROR_NONE;
     take_row(rows_left);
     Key key = key_of_id(key_id_at(row->key, ULID_BYTES));
@@ -159,7 +165,7 @@ static Error tombstone_release(Txn *txn, Ulid session)
 
 static Error origin_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left)
 {
-    if (row->value.size != 2 * ULID_BYTES) return ERROR_CORRUPT;
+    if (row->value.size != 2 * ULID_BYTES) return refuse_row(txn, TABLE_ORIGINS);
     Ulid target = key_id_at(row->value, 0);
     if (ulid_is_zero(target) || ulid_equal(target, session)) return ERROR_NONE;
     take_row(rows_left);
@@ -171,7 +177,7 @@ static Error origin_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t
 
 static Error call_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left)
 {
-    if (row->key.size != KEY_MESSAGE_BYTES) return ERROR_CORRUPT;
+    if (row->key.size != KEY_MESSAGE_BYTES) return refuse_row(txn, TABLE_CALLS);
     if (key_u16_at(row->key, 2 * ULID_BYTES) != 0) return ERROR_NONE;
     take_row(rows_left);
     return call_external_drop(txn, session, key_id_at(row->key, ULID_BYTES));
@@ -180,12 +186,14 @@ static Error call_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t *
 static Error child_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left)
 {
     (void)session;
-    if (row->key.size != KEY_PAIR_BYTES) return ERROR_CORRUPT;
+    if (row->key.size != KEY_PAIR_BYTES) return refuse_row(txn, TABLE_CHILDREN);
     take_row(rows_left);
     Ulid child = key_id_at(row->key, ULID_BYTES);
     Session *settings;
     Error error = session_settings(txn, child, &settings);
-    if (error == ERROR_SESSION_NOT_FOUND) return ERROR_CORRUPT;
+    if (error == ERROR_SESSION_NOT_FOUND) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a child session is missing");
+    }
     if (error) return error;
     settings->parent_id = (char *)(uintptr_t) "";
     return session_put_settings(txn, child, settings);

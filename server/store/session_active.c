@@ -59,7 +59,7 @@ static Error settle_neighbour(Txn *txn, KvCursor *cursor, const Key *key)
     bool found;
     Error error = kv_seek_before(cursor, key_slice(key), &found, &row);
     if (error || !found) return error;
-    if (row.key.size != KEY_BY_ACTIVE_BYTES) return ERROR_CORRUPT;
+    if (row.key.size != KEY_BY_ACTIVE_BYTES) return kv_refuse_key(cursor, row.key);
     Key old_key = {.size = 0};
     key_add(&old_key, row.key.bytes, row.key.size);
     Ulid neighbour = key_id_at(row.key, 8);

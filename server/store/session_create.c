@@ -107,7 +107,9 @@ Error session_fork_origin(Txn *txn, Ulid source, const ForkPoint *point, Session
         Error error = session_head(txn, source, &head);
         if (error) return error;
         if (!*head->head_id) return ERROR_NONE;
-        if (!ulid_parse(slice_of(head->head_id), &message)) return ERROR_CORRUPT;
+        if (!ulid_parse(slice_of(head->head_id), &message)) {
+            return error_say(txn->detail, ERROR_CORRUPT, "a stored head_id is not an ID");
+        }
         out->message = message;
         return message_owner(txn, message, &out->session);
     }
@@ -126,6 +128,8 @@ Error session_fork_origin(Txn *txn, Ulid source, const ForkPoint *point, Session
     if (error) return error;
     *out = (SessionOrigin){.is_set = true};
     if (!*receipt.parent_id) return ERROR_NONE;
-    if (!ulid_parse(slice_of(receipt.parent_id), &out->message)) return ERROR_CORRUPT;
+    if (!ulid_parse(slice_of(receipt.parent_id), &out->message)) {
+        return error_say(txn->detail, ERROR_CORRUPT, "a stored parent_id is not an ID");
+    }
     return message_owner(txn, out->message, &out->session);
 }

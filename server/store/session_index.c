@@ -119,12 +119,15 @@ static Error find_holder(Txn *txn, const SessionIndexEntry *entry, SettingsMatch
     for (error = kv_seek(cursor, key_slice(&key), &found, &row);
          !error && found && slice_starts_with(row.key, prefix);
          error = kv_next(cursor, &found, &row)) {
-        if (row.key.size != KEY_SESSION_INDEX_BYTES) return ERROR_CORRUPT;
+        if (row.key.size != KEY_SESSION_INDEX_BYTES) return kv_refuse_key(cursor, row.key);
         Ulid id = key_id_at(row.key, prefix.size);
         if (ulid_equal(id, except)) continue;
         Session *settings;
         error = session_settings(txn, id, &settings);
-        if (error) return error == ERROR_SESSION_NOT_FOUND ? ERROR_CORRUPT : error;
+        if (error == ERROR_SESSION_NOT_FOUND) {
+            return error_say(txn->detail, ERROR_CORRUPT, "an indexed session is missing");
+        }
+        if (error) return error;
         if (matches(settings, wanted)) {
             *out = id;
             return ERROR_NONE;

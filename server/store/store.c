@@ -31,98 +31,24 @@ struct Store {
     DataFile *file;  // of `kv`
     int lock_fd;     // holds the flock while the store is open
     char instance_id[INSTANCE_ID_BYTES + 1];
-    Random random;    // used by the thread of the write transaction only
-    StoreState state; // as committed; used by the thread of the write transaction only
+    Random random;       // used by the thread of the write transaction only
+    StoreState state;    // as committed; used by the thread of the write transaction only
+    ErrorDetail failure; // of the commit that failed: set before is_failed, and never again
     atomic_bool is_failed;
 };
 
-static const char *const TABLE_NAMES[TABLE_COUNT] = {
-#define X(constant, name) name,
-    STORE_TABLES(X)
-#undef X
-};
-
-// The rows of `meta`.
-static const char META_FORMAT[] = "format";
-static const char META_INSTANCE[] = "instance";
-static const char META_STATE[] = "state";
-
-enum { STATE_BYTES = ULID_BYTES + 8 + 8, ENCODE_SMALL_BYTES = 2048 };
-
-static Key meta_key(const char *name)
-{
-    Key key = {.size = 0};
-    key_add(&key, name, strlen(name));
-    return key;
-}
-
-static void state_encode(const StoreState *state, uint8_t out[STATE_BYTES])
-{
-    memcpy(out, state->last_id.bytes, ULID_BYTES);
-    bytes_put_u64(out + ULID_BYTES, state->last_event_sequence);
-    bytes_put_u64(out + ULID_BYTES + 8, state->first_event_sequence);
-}
-
-static Error state_read(Txn *txn, bool *out_found, StoreState *out)
-{
-    Key key = meta_key(META_STATE);
-    Slice value;
-    Error error = txn_get(txn, TABLE_META, &key, out_found, &value);
-    if (error || !*out_found) return error;
-    if (value.size != STATE_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "meta.state is %zu bytes long", value.size);
-    }
-    out->last_id = key_id_at(value, 0);
-    out->last_event_sequence = bytes_get_u64(value.bytes + ULID_BYTES);
-    out->first_event_sequence = bytes_get_u64(value.bytes + ULID_BYTES + 8);
-    return ERROR_NONE;
-}
-
-// Sets `*out_version` to 0 if the file is new.
-static Error format_read(Txn *txn, uint64_t *out_version)
-{
-    Key key = meta_key(META_FORMAT);
-    Slice value;
-    bool found;
-    Error error = txn_get(txn, TABLE_META, &key, &found, &value);
-    if (error) return error;
-    *out_version = 0;
-    if (!found) return ERROR_NONE;
-    if (value.size != 8) {
-        return error_say(txn->detail, ERROR_CORRUPT, "meta.format is %zu bytes long", value.size);
-    }
-    *out_version = bytes_get_u64(value.bytes);
-    return ERROR_NONE;
-}
-
-static Error instance_read(Txn *txn)
-{
-    Key key = meta_key(META_INSTANCE);
-    Slice value;
-    bool found;
-    Error error = txn_get(txn, TABLE_META, &key, &found, &value);
-    if (error) return error;
-    if (!found || value.size != INSTANCE_ID_BYTES) {
-        return error_say(txn->detail, ERROR_CORRUPT, "meta.instance is missing or damaged");
-    }
-    memcpy(txn->store->instance_id, value.bytes, INSTANCE_ID_BYTES);
-    return ERROR_NONE;
-}
+enum { ENCODE_SMALL_BYTES = 2048 };
 
 Error txn_set_format(Txn *txn, uint64_t format)
 {
-    uint8_t version[8];
-    bytes_put_u64(version, format);
-    Key key = meta_key(META_FORMAT);
-    return txn_put(txn, TABLE_META, &key, slice(version, sizeof(version)));
+    return meta_put_format(txn->kv, format);
 }
 
 Error txn_renew_instance(Txn *txn)
 {
     char instance_id[ULID_TEXT_BYTES + 1];
     ulid_format(txn_issue_id(txn), instance_id);
-    Key key = meta_key(META_INSTANCE);
-    return txn_put(txn, TABLE_META, &key, slice(instance_id, INSTANCE_ID_BYTES));
+    return meta_put_instance(txn->kv, instance_id);
 }
 
 static Error store_initialise(Txn *txn)
@@ -138,15 +64,14 @@ static Error store_read_state(Store *store, ErrorDetail *detail)
     Error error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
     if (error) return error;
     error = txn_state(&txn, &store->state);
-    if (!error) error = instance_read(&txn);
+    if (!error) error = meta_read_instance(txn.kv, detail, store->instance_id);
     txn_abort(&txn);
     return error;
 }
 
 static Error open_kv(Store *store, ErrorDetail *detail)
 {
-    uint8_t version[8];
-    bytes_put_u64(version, store->options.format);
+    uint8_t version[META_FORMAT_BYTES];
     KvOptions kv_options = {
         .file = {.directory = store->directory,
                  .map_bytes = store->options.map_bytes,
@@ -157,9 +82,9 @@ static Error open_kv(Store *store, ErrorDetail *detail)
                  .is_beside = store->options.is_beside,
                  .owns_directory = !store->options.is_beside,
                  .boot_id = store->options.boot_id},
-        .table_names = TABLE_NAMES,
+        .table_names = STORE_TABLE_NAMES,
         .table_count = TABLE_COUNT,
-        .mark = {TABLE_META, slice_of(META_FORMAT), slice(version, sizeof(version))},
+        .mark = meta_mark(store->options.format, version),
         .seam = store->options.seam,
     };
     Error error = kv_open(&kv_options, detail, &store->kv);
@@ -187,7 +112,7 @@ static Error store_make_directory(Store *store, ErrorDetail *detail)
                                            : directory_flush_above(store->directory, detail);
     }
     if (errno == EEXIST) return ERROR_NONE;
-    return error_say(detail, ERROR_IO, "cannot create %s: %s", store->directory, strerror(errno));
+    return error_say_errno(detail, errno, "cannot create %s", store->directory);
 }
 
 // Opens the file and sets `*out_format`, 0 if the file is new.
@@ -197,7 +122,7 @@ static Error store_open_file(Store *store, uint64_t *out_format, ErrorDetail *de
     Error error = open_kv(store, detail);
     if (!error) error = txn_begin(store, /* is_write= */ false, NULL, detail, &txn);
     if (error) return error;
-    error = format_read(&txn, out_format);
+    error = meta_read_format(txn.kv, detail, out_format);
     txn_abort(&txn);
     return error;
 }
@@ -210,8 +135,7 @@ static Error store_open_directory(Store *store, ErrorDetail *detail)
         if (error) return error;
     }
     if (is_read_only && access(store_path(store->directory, KV_FILE_DATA).text, R_OK) != 0) {
-        return error_say(detail, ERROR_IO, "there is no store in %s: %s", store->directory,
-                         strerror(errno));
+        return error_say_errno(detail, errno, "there is no store in %s", store->directory);
     }
     if (store->options.is_beside) return ERROR_NONE;
     return store_files_lock(store->directory, "stop it or take another directory", detail,
@@ -269,7 +193,7 @@ Error store_load(Store *store, bool is_new, ErrorDetail *detail)
         // So far only an empty file has been flushed, and an empty file has no page that identifies
         // it. A power cut would set any other file that is put in its place back to empty. Flushing
         // now prevents that.
-        if (!error) error = store_flush(store);
+        if (!error) error = store_flush(store, detail);
         if (error) return error;
     }
     return store_read_state(store, detail);
@@ -303,9 +227,9 @@ const char *store_instance_id(const Store *store)
     return store->instance_id;
 }
 
-Error store_flush(Store *store)
+Error store_flush(Store *store, ErrorDetail *detail)
 {
-    return flush_commits(store->file);
+    return flush_commits(store->file, detail);
 }
 
 bool store_is_behind(const Store *store)
@@ -318,9 +242,9 @@ void store_flush_stats(Store *store, FlushStats *out)
     flush_stats(store->file, out);
 }
 
-Error store_stats(Store *store, KvStats *out)
+Error store_stats(Store *store, ErrorDetail *detail, KvStats *out)
 {
-    return kv_stats(store->kv, out);
+    return kv_stats(store->kv, detail, out);
 }
 
 void store_file_ids(const Store *store, DataFileIds *out)
@@ -358,16 +282,24 @@ void store_forget_set_back(Store *store)
     recovery_forget_set_back(store->file, store->directory);
 }
 
+static Error refuse_closed(const Store *store, ErrorDetail *detail)
+{
+    ErrorDetail cause = store->failure;
+    if (!atomic_load(&store->is_failed)) flush_tell_failure(store->file, &cause);
+    return error_say(detail, ERROR_CLOSED, "the store closed itself and must be reopened: %s",
+                     cause.text);
+}
+
 Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, Txn *out_txn)
 {
     *out_txn = (Txn){.store = store, .is_write = is_write};
     txn_serve(out_txn, arena, detail, (Slice){NULL, 0});
-    if (store_is_failed(store)) return ERROR_CLOSED;
+    if (store_is_failed(store)) return refuse_closed(store, detail);
     if (is_write && store->options.is_read_only) {
         return error_say(detail, ERROR_INVALID_ARGUMENT, "the store is open for reading only");
     }
     if (is_write) out_txn->state = store->state;
-    return kv_begin(store->kv, is_write, &out_txn->kv);
+    return kv_begin(store->kv, is_write, detail, &out_txn->kv);
 }
 
 Error txn_state(Txn *txn, StoreState *out)
@@ -377,7 +309,7 @@ Error txn_state(Txn *txn, StoreState *out)
         return ERROR_NONE;
     }
     bool found;
-    Error error = state_read(txn, &found, out);
+    Error error = meta_read_state(txn->kv, txn->detail, &found, out);
     if (error || found) return error;
     return error_say(txn->detail, ERROR_CORRUPT, "meta.state is missing");
 }
@@ -390,9 +322,15 @@ bool store_is_failed(const Store *store)
 void txn_serve(Txn *txn, Arena *arena, ErrorDetail *detail, Slice operation_id)
 {
     txn->arena = arena;
-    txn->detail = detail;
+    txn_set_detail(txn, detail);
     txn->operation_id = operation_id;
     txn->now_ms = clock_now_ms(&txn->store->options.clock);
+}
+
+void txn_set_detail(Txn *txn, ErrorDetail *detail)
+{
+    txn->detail = detail;
+    if (txn->kv) kv_set_detail(txn->kv, detail);
 }
 
 bool txn_has_writes(const Txn *txn)
@@ -406,10 +344,7 @@ Error txn_commit(Txn *txn)
     Store *store = txn->store;
     Error error = ERROR_NONE;
     if (txn->state_is_dirty) {
-        uint8_t bytes[STATE_BYTES];
-        state_encode(&txn->state, bytes);
-        Key key = meta_key(META_STATE);
-        error = txn_put(txn, TABLE_META, &key, slice(bytes, sizeof(bytes)));
+        error = meta_put_state(txn->kv, &txn->state);
         if (error) {
             kv_abort(&txn->kv);
             return error;
@@ -419,6 +354,7 @@ Error txn_commit(Txn *txn)
     if (!error) {
         store->state = txn->state;
     } else if (error != ERROR_STORE_FULL) {
+        if (txn->detail) store->failure = *txn->detail;
         atomic_store(&store->is_failed, true);
     }
     return error;

@@ -11,16 +11,14 @@
 #include "base/buffer.h"
 #include "kv/durable/data_file.h"
 #include "kv/durable/flush.h"
-#include "kv/kv.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "report/error_detail.h"
-#include "store/tables.h"
-#include "text/ulid.h"
+#include "store/meta.h"
 
 typedef struct Store Store;
 
-enum { STORE_FORMAT_VERSION = 2, INSTANCE_ID_BYTES = ULID_TEXT_BYTES };
+enum { STORE_FORMAT_VERSION = 2 };
 
 typedef struct StoreOptions {
     const char *directory;    // created with mode 0700 if it does not exist
@@ -64,7 +62,7 @@ void store_close(Store *store);
 // Waits until all earlier commits are on the disk. Returns at once unless the store is relaxed.
 // ERROR_IO: the flush failed; the store has closed itself. ERROR_UNAVAILABLE: no reader slot is
 // free.
-MUST_USE Error store_flush(Store *store);
+MUST_USE Error store_flush(Store *store, ErrorDetail *detail);
 
 // Returns whether so much is not flushed that the next write may have to wait for the disk.
 bool store_is_behind(const Store *store);
@@ -72,7 +70,7 @@ bool store_is_behind(const Store *store);
 void store_flush_stats(Store *store, FlushStats *out);
 
 // Reads the statistics of the file, its readers and its tables. Errors as kv_begin and kv_get.
-MUST_USE Error store_stats(Store *store, KvStats *out);
+MUST_USE Error store_stats(Store *store, ErrorDetail *detail, KvStats *out);
 
 // Reads which files the store has open.
 void store_file_ids(const Store *store, DataFileIds *out);
@@ -99,16 +97,6 @@ void store_clear_dead_readers(Store *store);
 const StoreOptions *store_options(const Store *store);
 const char *store_instance_id(const Store *store); // borrowed until the store is closed
 
-// What a commit stores besides rows. It is written once per batch, in the same transaction.
-typedef struct StoreState {
-    Ulid last_id;
-    uint64_t last_event_sequence;
-    uint64_t first_event_sequence; // oldest kept event; last + 1 if none is kept
-    // Not stored: the sequence of the event whose time was read last, and that time. 0: none yet.
-    uint64_t dated_event_sequence;
-    int64_t dated_event_at;
-} StoreState;
-
 typedef struct EventList EventList; // store/event.h
 
 typedef struct Txn {
@@ -134,6 +122,9 @@ MUST_USE Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail 
 // Makes the transaction serve another call: sets its arena, detail and operation ID, and reads the
 // clock.
 void txn_serve(Txn *txn, Arena *arena, ErrorDetail *detail, Slice operation_id);
+
+// Sets where the cause of a failure is written from now on.
+void txn_set_detail(Txn *txn, ErrorDetail *detail);
 
 // Returns whether the transaction has put or deleted any row.
 bool txn_has_writes(const Txn *txn);

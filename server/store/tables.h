@@ -41,6 +41,8 @@ typedef enum StoreTable {
         TABLE_COUNT,
 } StoreTable;
 
+extern const char *const STORE_TABLE_NAMES[TABLE_COUNT];
+
 // The two rows of a session. Their bytes, one after the other, encode one Session.
 enum { SESSION_ROW_SETTINGS = 0, SESSION_ROW_HEAD = 1 };
 

@@ -262,7 +262,7 @@ static pid_t slots_take(const char *directory)
     KvTxn *txn;
     CHECK_EQ(kv_open(&options, NULL, &kv), ERROR_NONE);
     for (size_t i = 0; i < READERS_MAX; i++)
-        CHECK_EQ(kv_begin(kv, /* is_write= */ false, &txn), ERROR_NONE);
+        CHECK_EQ(kv_begin(kv, /* is_write= */ false, NULL, &txn), ERROR_NONE);
     CHECK_EQ(write(ready[1], "", 1), 1);
     for (;;)
         pause();

@@ -293,7 +293,7 @@ static void make_newer_store(const char *directory)
     Kv *kv;
     KvTxn *txn;
     CHECK_EQ(kv_open(&options, &detail, &kv), ERROR_NONE);
-    CHECK_EQ(kv_begin(kv, /* is_write= */ true, &txn), ERROR_NONE);
+    CHECK_EQ(kv_begin(kv, /* is_write= */ true, NULL, &txn), ERROR_NONE);
     CHECK_EQ(kv_put(txn, 0, slice_of("format"), slice("\0\0\0\0\0\0\0\377", 8)), ERROR_NONE);
     CHECK_EQ(kv_commit(&txn), ERROR_NONE);
     kv_close(kv);

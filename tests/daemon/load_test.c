@@ -95,7 +95,7 @@ static KvTxn *hold_writer(const char *data, Kv **out_kv)
     ErrorDetail detail;
     KvTxn *txn;
     CHECK_EQ(kv_open(&options, &detail, out_kv), ERROR_NONE);
-    CHECK_EQ(kv_begin(*out_kv, /* is_write= */ true, &txn), ERROR_NONE);
+    CHECK_EQ(kv_begin(*out_kv, /* is_write= */ true, NULL, &txn), ERROR_NONE);
     return txn;
 }
 

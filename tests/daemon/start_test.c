@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "daemon/daemon.h"
@@ -89,4 +90,23 @@ TEST(of_twenty_that_start_at_once_on_a_socket_one_serves)
 TEST(of_twenty_that_start_at_once_on_a_store_one_serves)
 {
     start_together(/* have_own_sockets= */ true);
+}
+
+TEST(what_keeps_it_from_starting_is_in_the_log_s_file_too)
+{
+    static Run run;
+    char data[PLACE_BYTES_MAX], path[PLACE_BYTES_MAX], log[PLACE_BYTES_MAX];
+    char socket[PLACE_BYTES_MAX], cause[2 * PLACE_BYTES_MAX];
+    snprintf(data, sizeof(data), "%s/data", test_dir());
+    snprintf(path, sizeof(path), "%s/data/data.mdb", test_dir());
+    snprintf(log, sizeof(log), "%s/log", test_dir());
+    snprintf(socket, sizeof(socket), "%s/s", test_dir());
+    CHECK_EQ(mkdir(data, 0700), 0);
+    CHECK_EQ(mkdir(path, 0700), 0);
+    tined_run(&run, (const char *[]){"--data", data, "--socket", socket, "--log-file", log, NULL},
+              NULL);
+    CHECK_EQ(run.code, EXIT_CODE_FAILED);
+    snprintf(cause, sizeof(cause), "msg=\"cannot start\" error=IO detail=\"cannot open %s: ", path);
+    if (!strstr(file_text(log), cause)) printf("wanted: %s\n%s", cause, file_text(log));
+    CHECK(strstr(file_text(log), cause) != NULL);
 }

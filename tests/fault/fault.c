@@ -141,23 +141,18 @@ static void copy_data(const char *from, const char *to)
 // Of a copy of the file, because a store that has closed itself begins no transaction.
 Hash store_picture(Engine *engine)
 {
-    static const char *const NAMES[TABLE_COUNT] = {
-#define X(constant, name) name,
-        STORE_TABLES(X)
-#undef X
-    };
     StorePath directory = store_path(test_dir(), "picture");
     (void)mkdir(directory.text, 0700);
     copy_data(store_options(engine_store(engine))->directory, directory.text);
     KvOptions options = {
         .file = {.directory = directory.text, .map_bytes = (size_t)1 << 28, .read_only = true},
-        .table_names = NAMES,
+        .table_names = STORE_TABLE_NAMES,
         .table_count = TABLE_COUNT,
     };
     Kv *kv;
     KvTxn *txn;
     CHECK_EQ(kv_open(&options, NULL, &kv), ERROR_NONE);
-    CHECK_EQ(kv_begin(kv, /* is_write= */ false, &txn), ERROR_NONE);
+    CHECK_EQ(kv_begin(kv, /* is_write= */ false, NULL, &txn), ERROR_NONE);
     Hash picture = {{0}};
     for (KvTable table = 0; table < TABLE_COUNT; table++)
         picture = add_rows(txn, table, picture);

@@ -53,7 +53,7 @@ Error open_error(const KvOptions *options, ErrorDetail *detail)
 KvTxn *begin_ok(Kv *kv, bool is_write)
 {
     KvTxn *txn = NULL;
-    CHECK_EQ(kv_begin(kv, is_write, &txn), ERROR_NONE);
+    CHECK_EQ(kv_begin(kv, is_write, NULL, &txn), ERROR_NONE);
     return txn;
 }
 

@@ -38,7 +38,7 @@ static void work_until_killed(void)
     KvOptions options = relaxed(BEFORE);
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "flushed");
-    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
+    CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
     for (int i = 0; i < 20; i++)
         store_ok(kv, "b", "not flushed");
     child_is_ready();
@@ -280,7 +280,7 @@ TEST(stats_say_what_is_not_flushed)
 {
     KvOptions options = relaxed(BEFORE);
     Kv *kv = open_ok(&options);
-    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
+    CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
     FlushStats stats;
     flush_stats(kv_file(kv), &stats);
     CHECK(stats.is_relaxed);
@@ -290,7 +290,7 @@ TEST(stats_say_what_is_not_flushed)
     flush_stats(kv_file(kv), &stats);
     CHECK_EQ(stats.commits, 2);
     CHECK(stats.bytes >= 2 * 4096);
-    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
+    CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
     flush_stats(kv_file(kv), &stats);
     CHECK_EQ(stats.commits, 0);
     kv_close(kv);
@@ -300,7 +300,7 @@ TEST(stats_say_what_is_not_flushed)
     flush_stats(kv_file(kv), &stats);
     CHECK(!stats.is_relaxed);
     CHECK_EQ(stats.commits, 0);
-    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
+    CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
     kv_close(kv);
 }
 
@@ -322,7 +322,7 @@ TEST(a_relaxed_store_does_not_grow_without_end)
         snprintf(key, sizeof(key), "%zu", i * 7919 % 500);
         store_ok(kv, key, text);
     }
-    CHECK_EQ(kv_stats(kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(kv, NULL, &stats), ERROR_NONE);
     printf("%zu commits over 2 MB of values: %.1f MiB\n", i, (double)stats.used_bytes / (1 << 20));
     CHECK(stats.used_bytes < 3 * (uint64_t)UNFLUSHED_BYTES_MAX);
     kv_close(kv);

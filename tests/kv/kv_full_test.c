@@ -20,7 +20,7 @@ static Error write_batch(Kv *kv, int batch)
 {
     static const uint8_t PAGE[VALUE_BYTES_MAX];
     CLEANUP(kv_abortp) KvTxn *txn = NULL;
-    Error error = kv_begin(kv, /* is_write= */ true, &txn);
+    Error error = kv_begin(kv, /* is_write= */ true, NULL, &txn);
     if (error) return error;
     for (int i = 0; i < BATCH_ROWS; i++) {
         char key[32];
@@ -46,7 +46,7 @@ static int fill_up(Kv *kv)
 static uint64_t number_rows(Kv *kv)
 {
     KvStats stats;
-    CHECK_EQ(kv_stats(kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(kv, NULL, &stats), ERROR_NONE);
     return stats.rows[NUMBERS];
 }
 

@@ -256,9 +256,9 @@ static int use_inherited(void *context)
     Kv *kv = context;
     KvTxn *txn = NULL;
     KvStats stats;
-    if (kv_begin(kv, /* is_write= */ false, &txn) != ERROR_UNAVAILABLE) return 1;
-    if (kv_begin(kv, /* is_write= */ true, &txn) != ERROR_UNAVAILABLE) return 2;
-    if (kv_stats(kv, &stats) != ERROR_UNAVAILABLE) return 3;
+    if (kv_begin(kv, /* is_write= */ false, NULL, &txn) != ERROR_UNAVAILABLE) return 1;
+    if (kv_begin(kv, /* is_write= */ true, NULL, &txn) != ERROR_UNAVAILABLE) return 2;
+    if (kv_stats(kv, NULL, &stats) != ERROR_UNAVAILABLE) return 3;
     if (reader_slots_clear_dead(kv_file(kv)) != 0) return 4;
     kv_close(kv);
     return 0;
@@ -273,7 +273,7 @@ TEST(child_of_fork_is_refused_and_harms_nobody)
 
     // Closing in the child must not have freed our reader's slot, or its pages would be reused.
     KvStats stats;
-    CHECK_EQ(kv_stats(f.kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(f.kv, NULL, &stats), ERROR_NONE);
     CHECK_EQ(stats.readers, 1);
     for (int i = 0; i < 20; i++)
         store_ok(f.kv, "a", "new");
@@ -296,7 +296,7 @@ TEST(transactions_end_in_the_process_that_began_them)
 
     // The child did not free the reader's slot.
     KvStats stats;
-    CHECK_EQ(kv_stats(f.kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(f.kv, NULL, &stats), ERROR_NONE);
     CHECK_EQ(stats.readers, 1);
     CHECK_EQ(kv_commit(&txns[1]), ERROR_NONE);
     CHECK_STR(text_at(txns[0], "a"), "-");
@@ -327,7 +327,7 @@ static void read_until_killed(void)
     KvOptions options = fixture_options();
     Kv *kv;
     KvTxn *txn;
-    if (kv_open(&options, NULL, &kv) || kv_begin(kv, /* is_write= */ false, &txn)) return;
+    if (kv_open(&options, NULL, &kv) || kv_begin(kv, /* is_write= */ false, NULL, &txn)) return;
     child_is_ready();
 }
 
@@ -337,11 +337,11 @@ TEST(reader_that_was_killed_is_cleared)
     store_ok(f.kv, "a", "1");
     kill_when_ready(read_until_killed);
     KvStats stats;
-    CHECK_EQ(kv_stats(f.kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(f.kv, NULL, &stats), ERROR_NONE);
     CHECK_EQ(stats.readers, 1);
     CHECK_EQ(reader_slots_clear_dead(kv_file(f.kv)), 1);
     CHECK_EQ(reader_slots_clear_dead(kv_file(f.kv)), 0);
-    CHECK_EQ(kv_stats(f.kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(f.kv, NULL, &stats), ERROR_NONE);
     CHECK_EQ(stats.readers, 0);
 }
 
@@ -350,7 +350,7 @@ static void write_until_killed(void)
     KvOptions options = fixture_options();
     Kv *kv;
     KvTxn *txn;
-    if (kv_open(&options, NULL, &kv) || kv_begin(kv, /* is_write= */ true, &txn)) return;
+    if (kv_open(&options, NULL, &kv) || kv_begin(kv, /* is_write= */ true, NULL, &txn)) return;
     put_ok(txn, "a", "lost");
     child_is_ready();
 }
@@ -372,13 +372,13 @@ TEST(readers_past_the_limit_are_refused)
     options.file.readers_max = COUNT;
     Kv *kv = open_ok(&options);
     KvStats stats;
-    CHECK_EQ(kv_stats(kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(kv, NULL, &stats), ERROR_NONE);
     CHECK_EQ(stats.readers_max, COUNT);
     KvTxn *readers[COUNT];
     for (int i = 0; i < COUNT; i++)
         readers[i] = begin_ok(kv, /* is_write= */ false);
     KvTxn *extra = NULL;
-    CHECK_EQ(kv_begin(kv, /* is_write= */ false, &extra), ERROR_UNAVAILABLE);
+    CHECK_EQ(kv_begin(kv, /* is_write= */ false, NULL, &extra), ERROR_UNAVAILABLE);
     CHECK(extra == NULL);
     kv_abort(&readers[3]);
     extra = begin_ok(kv, /* is_write= */ false);
@@ -409,7 +409,7 @@ TEST(map_is_sized_from_the_disk)
     options.file.map_bytes = 0;
     Kv *kv = open_ok(&options);
     KvStats stats;
-    CHECK_EQ(kv_stats(kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(kv, NULL, &stats), ERROR_NONE);
     CHECK(stats.map_bytes >= UINT64_C(64) << 30);
     CHECK_EQ(stats.map_bytes % 4096, 0);
     kv_close(kv);
@@ -424,7 +424,7 @@ static int open_in_little_space(void *context)
     KvStats stats;
     if (kv_open(options, NULL, &kv)) return 2;
     store_ok(kv, "a", "1");
-    if (kv_stats(kv, &stats)) return 3;
+    if (kv_stats(kv, NULL, &stats)) return 3;
     kv_close(kv);
     return stats.map_bytes >= UINT64_C(1) << 30 && stats.map_bytes < UINT64_C(3) << 30 ? 0 : 4;
 }

@@ -235,7 +235,7 @@ static void write_until_killed(void)
     options.file.boot_id = "one";
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "flushed");
-    CHECK_EQ(flush_commits(kv_file(kv)), ERROR_NONE);
+    CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
     store_ok(kv, "a", "not flushed");
     child_is_ready();
 }

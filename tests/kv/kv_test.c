@@ -218,7 +218,7 @@ TEST(hundred_readers_each_see_their_own_snapshot)
         readers[i] = begin_ok(f.kv, /* is_write= */ false);
     }
     KvStats stats;
-    CHECK_EQ(kv_stats(f.kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(f.kv, NULL, &stats), ERROR_NONE);
     CHECK_EQ(stats.readers, COUNT);
     CHECK_EQ(stats.last_txn - stats.oldest_reader_txn, COUNT - 1);
     for (int i = 0; i < COUNT; i++) {
@@ -258,7 +258,7 @@ static void *add_ones(void *context)
         bool found;
         Slice value;
         uint32_t sum = 0;
-        if (kv_begin(kv, /* is_write= */ true, &txn)) return NULL;
+        if (kv_begin(kv, /* is_write= */ true, NULL, &txn)) return NULL;
         if (kv_get(txn, NUMBERS, slice_of("sum"), &found, &value)) return NULL;
         if (found) memcpy(&sum, value.bytes, sizeof sum);
         sum++;
@@ -312,10 +312,10 @@ static Error do_everything(Kv *kv)
     bool found;
     Slice value;
     KvRow row;
-    Error error = kv_begin(kv, /* is_write= */ false, &txn);
+    Error error = kv_begin(kv, /* is_write= */ false, NULL, &txn);
     if (error) return error;
     kv_abort(&txn);
-    error = kv_begin(kv, /* is_write= */ true, &txn);
+    error = kv_begin(kv, /* is_write= */ true, NULL, &txn);
     if (error) return error;
     error = kv_get(txn, LETTERS, slice_of("a"), &found, &value);
     if (error) return error;
@@ -400,7 +400,7 @@ TEST(stats_tell_rows_bytes_and_readers)
     store_ok(f.kv, "a", "1");
     store_ok(f.kv, "b", "2");
     KvStats stats;
-    CHECK_EQ(kv_stats(f.kv, &stats), ERROR_NONE);
+    CHECK_EQ(kv_stats(f.kv, NULL, &stats), ERROR_NONE);
     CHECK_EQ(stats.rows[LETTERS], 2);
     CHECK_EQ(stats.rows[NUMBERS], 0);
     CHECK_EQ(stats.map_bytes, 64 << 20);

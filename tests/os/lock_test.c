@@ -86,6 +86,6 @@ TEST(what_cannot_be_opened_cannot_be_locked)
     ErrorDetail detail;
     int descriptor = -1;
     CHECK_EQ(lock_take("/nowhere/lock", "it", "wait", &detail, &descriptor), ERROR_IO);
-    CHECK_STR(detail.text, "cannot open /nowhere/lock: No such file or directory");
+    CHECK_STR(detail.text, "cannot open /nowhere/lock: No such file or directory (errno 2)");
     lock_remove("/nowhere/lock", descriptor);
 }

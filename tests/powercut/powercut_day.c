@@ -109,7 +109,7 @@ static void mark(Work *work, uint64_t bits)
 {
     KvStats stats;
     size_t count = work->day->history.write_count;
-    CHECK_EQ(store_stats(engine_store(work->engine), &stats), ERROR_NONE);
+    CHECK_EQ(store_stats(engine_store(work->engine), NULL, &stats), ERROR_NONE);
     record_mark(bits | (uint64_t)count << DAY_TXN_BITS | stats.last_txn);
     if (bits & DAY_FLUSHED) work->flushed_count = count;
 }
@@ -117,7 +117,7 @@ static void mark(Work *work, uint64_t bits)
 // By the store's own call, or by the one that a client makes.
 static Error flush(Work *work)
 {
-    if (random_below(&work->random, 2)) return store_flush(engine_store(work->engine));
+    if (random_below(&work->random, 2)) return store_flush(engine_store(work->engine), NULL);
     HealthRequest request = HEALTH_REQUEST__INIT;
     return engine_call_synced(work->engine, METHOD_HEALTH, &request);
 }
@@ -361,7 +361,8 @@ static void begin_day(Work *work)
     memcpy(work->sessions[work->session_count++], day->session, sizeof(IdText));
     history->write_count = 1; // writes[0] stands for it
     CHECK(acknowledged(work));
-    if (day->mode == DAY_RELAXED) CHECK_EQ(store_flush(engine_store(work->engine)), ERROR_NONE);
+    if (day->mode == DAY_RELAXED)
+        CHECK_EQ(store_flush(engine_store(work->engine), NULL), ERROR_NONE);
 }
 
 static void work_on(Work *work, size_t write_count)

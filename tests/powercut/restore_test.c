@@ -60,7 +60,7 @@ static void leave_store(IdText session)
     Engine *engine = day_engine_unhurried(path_of("day/store"), "a boot");
     engine_new_session(engine, NULL, session);
     append(engine, session, FLUSHED);
-    CHECK_EQ(store_flush(engine_store(engine)), ERROR_NONE);
+    CHECK_EQ(store_flush(engine_store(engine), NULL), ERROR_NONE);
     append(engine, session, LATER);
     record_kill();
     engine_close(engine);

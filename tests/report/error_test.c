@@ -2,6 +2,7 @@
 
 #include "report/error_detail.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "harness.h"
@@ -78,6 +79,35 @@ TEST(error_say_returns_its_error_and_writes_the_sentence)
 TEST(error_say_without_a_detail_only_returns)
 {
     CHECK_EQ(error_say(NULL, ERROR_IO, "%s", "unheard"), ERROR_IO);
+}
+
+TEST(error_names_tell_errors_of_one_reason_apart)
+{
+    CHECK_STR(error_reason(ERROR_IO), error_reason(ERROR_CORRUPT));
+    CHECK_STR(error_name(ERROR_IO), "IO");
+    CHECK_STR(error_name(ERROR_CORRUPT), "CORRUPT");
+    CHECK_STR(error_name(ERROR_CLOSED), "CLOSED");
+}
+
+TEST(error_say_errno_translates_and_writes_the_cause)
+{
+    static const struct {
+        int code;
+        Error error;
+    } ROWS[] = {{ENOSPC, ERROR_STORE_FULL},
+                {EDQUOT, ERROR_STORE_FULL},
+                {EFBIG, ERROR_STORE_FULL},
+                {ENOMEM, ERROR_OUT_OF_MEMORY},
+                {EMFILE, ERROR_OUT_OF_MEMORY},
+                {ENFILE, ERROR_OUT_OF_MEMORY},
+                {EIO, ERROR_IO},
+                {EACCES, ERROR_IO}};
+    for (size_t i = 0; i < sizeof(ROWS) / sizeof(*ROWS); i++) {
+        CHECK_EQ(error_say_errno(NULL, ROWS[i].code, "unheard"), ROWS[i].error);
+    }
+    ErrorDetail detail;
+    CHECK_EQ(error_say_errno(&detail, EIO, "cannot flush %s", "/x"), ERROR_IO);
+    CHECK_STR(detail.text, "cannot flush /x: Input/output error (errno 5)");
 }
 
 TEST(error_say_may_extend_its_own_detail)

@@ -96,7 +96,7 @@ static Seen issue_until_killed(const char *boot_id, bool is_flushed)
     if (child == 0) {
         StoreFixture *f = open_relaxed(boot_id);
         Ulid session = primary_session(f);
-        if (is_flushed) CHECK_EQ(store_flush(f->store), ERROR_NONE);
+        if (is_flushed) CHECK_EQ(store_flush(f->store, NULL), ERROR_NONE);
         seen.first = append_text(f, session, ROLE_USER, "lost");
         for (size_t i = 0; i < 20; i++)
             seen.last = append_text(f, session, ROLE_USER, "lost");

@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 
 #include "kv/durable/data_file_fields.h"
+#include "kv/durable/file_names.h"
 #include "kv/durable/lmdb_error.h"
 
 enum { DISK_FULL_PROBE_BYTES = 1024 * 1024 };
@@ -45,11 +46,13 @@ static bool is_disk_full(DataFile *file)
     if (fallocate(data_file, FALLOC_FL_KEEP_SIZE, status.st_size, DISK_FULL_PROBE_BYTES) == 0) {
         return false;
     }
-    return lmdb_error_of(errno) == ERROR_STORE_FULL;
+    return error_of_errno(errno) == ERROR_STORE_FULL;
 }
 
-__attribute__((cold)) Error commit_error_of(DataFile *file, int code)
+__attribute__((cold)) Error commit_error(DataFile *file, int code, ErrorDetail *detail)
 {
-    if (is_panicked(file)) return ERROR_IO;
-    return code == EIO && is_disk_full(file) ? ERROR_STORE_FULL : lmdb_error_of(code);
+    bool is_unknown = is_panicked(file);
+    if (code == EIO && !is_unknown && is_disk_full(file)) code = ENOSPC;
+    Error error = lmdb_fail(detail, code, "commit to", file->directory, KV_FILE_DATA);
+    return is_unknown ? ERROR_IO : error;
 }

@@ -135,17 +135,14 @@ bool data_file_is_outgrown(const DataFile *file)
 // rest. No page of the snapshot is reused meanwhile, so the file may grow.
 Error data_file_copy(DataFile *file, int to, bool is_compact, ErrorDetail *detail)
 {
-    if (data_file_is_of_parent(file)) {
-        return error_say(detail, ERROR_UNAVAILABLE, "the store was opened before a fork");
-    }
+    if (data_file_is_of_parent(file)) return data_file_refuse_child(detail);
     int code = mdb_env_copyfd2(file->lmdb, to, is_compact ? MDB_CP_COMPACT : 0);
     if (code == 0) return ERROR_NONE;
     if (code == MDB_INCOMPATIBLE && is_compact) {
         return error_say(detail, ERROR_CORRUPT,
                          "the store cannot be compacted: some of its pages belong to nothing");
     }
-    return error_say(detail, lmdb_error_of(code), "the store cannot be copied: %s",
-                     mdb_strerror(code));
+    return lmdb_fail(detail, code, "copy", file->directory, KV_FILE_DATA);
 }
 
 // The caller holds the registry's mutex from the check to the entry, so of two opens at the same
@@ -175,6 +172,7 @@ static Error open_registered(DataFile *file, const DataFileOptions *options, Err
         map_bytes /= 2;
         code = open_lmdb(file, options, map_bytes);
     }
+    if (code == 0) code = mdb_env_get_path(file->lmdb, &file->directory);
     if (code == 0) code = identify_files(file, directory);
     if (code) return lmdb_fail(detail, code, "open", directory, KV_FILE_DATA);
 

@@ -9,11 +9,13 @@
 #include "kv/durable/file_at.h"
 #include "kv/durable/options.h"
 #include "os/process.h"
+#include "report/error_detail.h"
 
 struct DataFile {
     MDB_env *lmdb;
-    Flusher *flusher;    // NULL: not relaxed
-    unsigned generation; // of the process that opened it
+    const char *directory; // owned by `lmdb`
+    Flusher *flusher;      // NULL: not relaxed
+    unsigned generation;   // of the process that opened it
     bool is_read_only;
     bool was_relaxed; // and was not closed in good order
     atomic_bool is_set_back;
@@ -27,4 +29,9 @@ struct DataFile {
 static inline bool data_file_is_of_parent(const DataFile *file)
 {
     return __builtin_expect(file->generation != process_generation(), false);
+}
+
+static inline Error data_file_refuse_child(ErrorDetail *detail)
+{
+    return error_say(detail, ERROR_UNAVAILABLE, "the store was opened before a fork");
 }

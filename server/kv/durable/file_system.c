@@ -12,9 +12,9 @@
 Error file_system_check(const char *directory, unsigned long type, ErrorDetail *detail)
 {
     struct statfs disk;
-    if (statfs(directory, &disk))
-        return error_say(detail, ERROR_IO, "cannot open the directory %s: %s", directory,
-                         strerror(errno));
+    if (statfs(directory, &disk)) {
+        return error_say_errno(detail, errno, "cannot open the directory %s", directory);
+    }
     const char *name = NULL;
     if (!file_system_is_local(type ? type : (unsigned long)disk.f_type, &name))
         return error_say(detail, ERROR_INVALID_ARGUMENT,

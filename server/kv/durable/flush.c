@@ -37,6 +37,7 @@ struct Flusher {
     int64_t interval_ns;
 
     pthread_mutex_t flush_mutex; // held by the thread that flushes; guards these
+    ErrorDetail failure;         // set before has_failed, and never again
     FlushNotes notes;
     FlushNote last; // the newest note that is on the disk; .state 0: there is none
     MDB_txn *pin;
@@ -66,14 +67,23 @@ static Error flush_and_note(Flusher *flusher, FlushNote *note);
 static void flusher_free(DataFile *file);
 static void *flusher_main(void *context);
 
-static Error fail(Flusher *flusher, const char *what)
+// Notes a failure for good, and logs it, unless there was one before.
+static Error fail(Flusher *flusher, int code, const char *operation, const char *name)
 {
-    int code = errno;
-    if (!atomic_exchange(&flusher->has_failed, true)) {
-        log_write(LOG_ERROR, "the store cannot be flushed", "step=\"%s\" error=\"%s\"", what,
-                  strerror(code));
-    }
+    if (atomic_load(&flusher->has_failed)) return ERROR_IO;
+    (void)lmdb_fail(&flusher->failure, code, operation, flusher->file->directory, name);
+    atomic_store(&flusher->has_failed, true);
+    log_write(LOG_ERROR, "the store cannot be flushed", "detail=\"%s\"", flusher->failure.text);
     return ERROR_IO;
+}
+
+// Writes to `detail` why a flush returned `error`.
+static Error explain(const Flusher *flusher, Error error, ErrorDetail *detail)
+{
+    if (error == ERROR_UNAVAILABLE) {
+        return lmdb_fail(detail, MDB_READERS_FULL, "flush", flusher->file->directory, KV_FILE_DATA);
+    }
+    return error ? error_say(detail, error, "%s", flusher->failure.text) : ERROR_NONE;
 }
 
 // A process that died in the middle of a commit may have left it in the page cache alone. A
@@ -142,12 +152,11 @@ static Error flush_before_writes(DataFile *file, const DataFileOptions *options,
 }
 
 // Flushes a store that was relaxed and is not any more.
-static Error end_relaxed(DataFile *file, const char *directory, ErrorDetail *detail)
+static Error end_relaxed(DataFile *file, ErrorDetail *detail)
 {
-    Error error = mark_clean(file->flusher);
+    Error error = explain(file->flusher, mark_clean(file->flusher), detail);
     flusher_free(file);
-    return error ? error_say(detail, error, "cannot flush %s/" KV_FILE_DATA, directory)
-                 : ERROR_NONE;
+    return error;
 }
 
 Error flush_start(DataFile *file, const DataFileOptions *options, ErrorDetail *detail)
@@ -158,10 +167,10 @@ Error flush_start(DataFile *file, const DataFileOptions *options, ErrorDetail *d
     if (error || !(is_relaxed || file->was_relaxed)) return error;
     error = flusher_make(file, options, detail);
     if (error) return error;
-    if (!is_relaxed) return end_relaxed(file, options->directory, detail);
+    if (!is_relaxed) return end_relaxed(file, detail);
     Flusher *flusher = file->flusher;
     error = flush_once(flusher);
-    if (error) return error_say(detail, error, "cannot flush %s/" KV_FILE_DATA, options->directory);
+    if (error) return explain(flusher, error, detail);
     atomic_store(&flusher->committed_txn, atomic_load(&flusher->flushed_txn));
     error = thread_start(&flusher->thread, flusher_main, flusher, "flush the store", detail);
     flusher->has_thread = !error;
@@ -211,10 +220,7 @@ static Error pin_newest(Flusher *flusher, MDB_txn **out_pin, FlushNote *note)
     MDB_env *env = flusher->file->lmdb;
     MDB_txn *writer;
     int code = mdb_txn_begin(env, NULL, 0, &writer); // nobody commits until this is aborted
-    if (code) {
-        errno = code;
-        return fail(flusher, "begin");
-    }
+    if (code) return fail(flusher, code, "begin a transaction on", KV_FILE_DATA);
     code = mdb_txn_begin(env, NULL, MDB_RDONLY, out_pin);
     if (code == MDB_READERS_FULL && reader_slots_clear_dead(flusher->file) > 0) {
         code = mdb_txn_begin(env, NULL, MDB_RDONLY, out_pin);
@@ -229,8 +235,7 @@ static Error pin_newest(Flusher *flusher, MDB_txn **out_pin, FlushNote *note)
     mdb_txn_abort(writer);
     if (code == MDB_READERS_FULL) return ERROR_UNAVAILABLE; // tried again at the next flush
     if (code == 0) return ERROR_NONE;
-    errno = code;
-    return fail(flusher, "pin");
+    return fail(flusher, code, "read", KV_FILE_DATA);
 }
 
 // Undoes what a flush that failed made of its note. If the flush of data.mdb failed, the kernel may
@@ -246,8 +251,9 @@ static void fall_back(Flusher *flusher, bool is_data_in_doubt)
     flusher->notes.sequence = last.sequence;
     int code = flush_note_write(&flusher->notes, &last);
     if (code == 0) return;
-    log_write(LOG_ERROR, "the last flush could not be noted either", "error=\"%s\"",
-              strerror(code));
+    ErrorDetail detail;
+    (void)lmdb_fail(&detail, code, "write", flusher->file->directory, KV_FILE_FLUSHED);
+    log_write(LOG_ERROR, "the last flush could not be noted either", "detail=\"%s\"", detail.text);
 }
 
 // Flushes data.mdb, and then notes it in flushed.mdb.
@@ -255,12 +261,13 @@ static Error flush_and_note(Flusher *flusher, FlushNote *note)
 {
     Error error;
     if (fdatasync(flusher->data_file) != 0) {
-        error = fail(flusher, KV_FILE_DATA);
+        error = fail(flusher, errno, "flush", KV_FILE_DATA);
         fall_back(flusher, /* is_data_in_doubt= */ true);
         return error;
     }
-    if (flush_note_write(&flusher->notes, note) != 0) {
-        error = fail(flusher, KV_FILE_FLUSHED);
+    int code = flush_note_write(&flusher->notes, note);
+    if (code) {
+        error = fail(flusher, code, "write", KV_FILE_FLUSHED);
         fall_back(flusher, /* is_data_in_doubt= */ false);
         return error;
     }
@@ -305,12 +312,13 @@ static Error flush_up_to(Flusher *flusher, uint64_t txn_id)
     return error;
 }
 
-Error flush_commits(DataFile *file)
+Error flush_commits(DataFile *file, ErrorDetail *detail)
 {
-    if (data_file_is_of_parent(file)) return ERROR_UNAVAILABLE;
+    if (data_file_is_of_parent(file)) return data_file_refuse_child(detail);
     Flusher *flusher = file->flusher;
     if (!flusher) return ERROR_NONE;
-    return flush_up_to(flusher, atomic_load(&flusher->committed_txn));
+    Error error = flush_up_to(flusher, atomic_load(&flusher->committed_txn));
+    return explain(flusher, error, detail);
 }
 
 void flush_again(DataFile *file)
@@ -323,6 +331,11 @@ void flush_again(DataFile *file)
 bool flush_has_failed(const DataFile *file)
 {
     return file->flusher && atomic_load(&file->flusher->has_failed);
+}
+
+void flush_tell_failure(const DataFile *file, ErrorDetail *detail)
+{
+    *detail = file->flusher->failure;
 }
 
 static void wake(Flusher *flusher)
@@ -369,12 +382,15 @@ bool flush_is_behind(const DataFile *file)
     return file->flusher && must_flush(file->flusher);
 }
 
-Error flush_admit(Flusher *flusher)
+Error flush_admit(Flusher *flusher, ErrorDetail *detail)
 {
-    if (atomic_load_explicit(&flusher->has_failed, memory_order_relaxed)) return ERROR_IO;
-    if (__builtin_expect(!must_flush(flusher), true)) return ERROR_NONE;
-    atomic_store(&flusher->is_wanted, false);
-    return flush_up_to(flusher, atomic_load(&flusher->committed_txn));
+    Error error = atomic_load(&flusher->has_failed) ? ERROR_IO : ERROR_NONE;
+    if (__builtin_expect(!error && !must_flush(flusher), true)) return ERROR_NONE;
+    if (!error) {
+        atomic_store(&flusher->is_wanted, false);
+        error = flush_up_to(flusher, atomic_load(&flusher->committed_txn));
+    }
+    return explain(flusher, error, detail);
 }
 
 void flush_stats(DataFile *file, FlushStats *out)

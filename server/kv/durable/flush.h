@@ -33,8 +33,9 @@ void flush_stop(DataFile *file);
 
 // Returns when all that was committed before is on the disk: at once if the store is not relaxed.
 // ERROR_IO: it may not be there, the store takes no more writes and must be closed.
-// ERROR_UNAVAILABLE: no reader slot was free.
-MUST_USE Error flush_commits(DataFile *file);
+// ERROR_UNAVAILABLE: no reader slot was free, or the store was opened before a fork. `detail` has
+// the cause.
+MUST_USE Error flush_commits(DataFile *file, ErrorDetail *detail);
 
 // Flushes a relaxed store even if nothing was committed. flush_has_failed says whether it failed;
 // without a free reader slot the next flush does it.
@@ -42,6 +43,9 @@ void flush_again(DataFile *file);
 
 // Returns whether a flush has failed. From then on write transactions are ERROR_IO.
 bool flush_has_failed(const DataFile *file);
+
+// Copies the cause of the flush that failed. Only after flush_has_failed returned true.
+void flush_tell_failure(const DataFile *file, ErrorDetail *detail);
 
 // Returns whether so much is not flushed that the next write transaction may have to wait.
 bool flush_is_behind(const DataFile *file);
@@ -64,5 +68,5 @@ void flush_committed(Flusher *flusher, uint64_t txn_id, uint64_t bytes);
 void flush_want(Flusher *flusher);
 
 // Waits while too much is not flushed. Call it before a write transaction. ERROR_IO: a flush has
-// failed.
-MUST_USE Error flush_admit(Flusher *flusher);
+// failed. ERROR_UNAVAILABLE: no reader slot was free. `detail` has the cause.
+MUST_USE Error flush_admit(Flusher *flusher, ErrorDetail *detail);

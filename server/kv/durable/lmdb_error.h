@@ -12,5 +12,5 @@ Error lmdb_error_of(int code);
 //
 //     cannot flush /x/data.mdb: Input/output error (errno 5)
 //     cannot read /x/data.mdb: MDB_CORRUPTED: Located page was wrong type
-MUST_USE Error lmdb_fail(ErrorDetail *detail, int code, const char *operation,
-                         const char *directory, const char *name);
+Error lmdb_fail(ErrorDetail *detail, int code, const char *operation, const char *directory,
+                const char *name);

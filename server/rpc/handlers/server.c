@@ -21,7 +21,7 @@ Error handle_health(Rpc *rpc, const HealthRequest *request, HealthResponse *resp
 {
     (void)request;
     KvStats stats;
-    Error error = store_stats(rpc->txn->store, &stats);
+    Error error = store_stats(rpc->txn->store, &rpc->detail, &stats);
     if (error) return error;
     struct statvfs disk;
     if (statvfs(store_options(rpc->txn->store)->directory, &disk) == 0) {
@@ -136,18 +136,13 @@ Error handle_describe(Rpc *rpc, const DescribeRequest *request, DescribeResponse
 
 static Error append_tables(Rpc *rpc, const KvStats *stats, StatsResponse *response)
 {
-    static const char *const NAMES[] = {
-#define X(constant, name) name,
-        STORE_TABLES(X)
-#undef X
-    };
     response->tables = arena_array(&rpc->arena, TableStats *, TABLE_COUNT);
     if (!response->tables) return arena_error(&rpc->arena);
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         TableStats *table = arena_new(&rpc->arena, TableStats);
         if (!table) return arena_error(&rpc->arena);
         tine__v1__table_stats__init(table);
-        table->name = (char *)(uintptr_t)NAMES[i];
+        table->name = (char *)(uintptr_t)STORE_TABLE_NAMES[i];
         table->rows = stats->rows[i];
         response->tables[response->n_tables++] = table;
     }
@@ -184,7 +179,7 @@ Error handle_stats(Rpc *rpc, const StatsRequest *request, StatsResponse *respons
     KvStats stats;
     WriterStats writer;
     StoreState state;
-    Error error = store_stats(rpc->txn->store, &stats);
+    Error error = store_stats(rpc->txn->store, &rpc->detail, &stats);
     if (!error) error = txn_state(rpc->txn, &state);
     if (!error) error = purge_pending_count(rpc->txn, &response->purges_pending);
     if (error) return error;
