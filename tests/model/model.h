@@ -27,7 +27,7 @@ struct Entry {
     bool is_purged;
     bool has_usage;
     Totals usage;
-    char *text;          // of its text parts (content_texts); owned, NULL if there is none
+    char *text; // of its text parts (content_texts); owned, NULL if there is none
     bool has_parts;
     const char *subtype; // of the generator's tables, like the strings below
     char target_id[ID_BYTES];
