@@ -1,5 +1,5 @@
-// Sending batches. One thread fills and takes back, BATCHES_UNDER_WAY threads send; the counters
-// taken <= begun <= filled say where each batch of the ring is.
+// Sending batches. The importer's thread fills batches and takes them back; BATCHES_UNDER_WAY
+// threads send them. The counters taken <= begun <= filled say where each batch of the ring is.
 
 #include "importers/batch_sender.h"
 
@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "os/thread.h"
 
-// An entry and its line are about as long as each other, so both of a long one need two requests.
+// An entry is about as long as its line, so a long entry and its line need two requests.
 enum { SENT_LINES_BYTES_MAX = REQUEST_BYTES_MAX / 4 };
 
 static Batch *batch_at(const BatchSender *sender, uint64_t number)
@@ -75,7 +75,7 @@ bool batch_sender_is_full(const BatchSender *sender)
     return sender->filled - sender->taken == BATCHES_UNDER_WAY;
 }
 
-// The last entry's id of a batch that has been answered.
+// Returns the ID of the last entry of a batch that has been answered.
 static const char *last_id(const Batch *batch)
 {
     const AppendExchangeResponse *reply = batch->reply;
@@ -90,7 +90,7 @@ static bool are_lines_short(const Batch *batch)
     return bytes <= SENT_LINES_BYTES_MAX;
 }
 
-// Sends the lines of a batch whose entries are there, each with a request of its own.
+// Sends the lines of a batch whose entries are stored, one request for each.
 static int send_lines(const BatchSender *sender, Batch *batch, const TineCallOptions *options)
 {
     for (size_t i = 0; i < batch->count && i < batch->reply->n_receipts; i++) {
@@ -105,7 +105,7 @@ static int send_lines(const BatchSender *sender, Batch *batch, const TineCallOpt
     return 0;
 }
 
-// Sends a batch. `parent_id` NULL: below the head that `batch->previous` names.
+// Sends a batch. If `parent_id` is NULL, its parent is the head that `batch->previous` names.
 static int send_batch(const BatchSender *sender, Batch *batch, char *parent_id)
 {
     AppendExchangeRequest request = APPEND_EXCHANGE_REQUEST__INIT;
@@ -129,7 +129,7 @@ static int send_batch(const BatchSender *sender, Batch *batch, char *parent_id)
     return code || has_lines ? code : send_lines(sender, batch, &options);
 }
 
-// Waits for the batch before this one; false: one before failed.
+// Waits until the batches before this one are stored. Returns false if one of them failed.
 static bool wait_for_previous(BatchSender *sender, uint64_t number, char out_id[STORE_ID_BYTES])
 {
     pthread_mutex_lock(&sender->mutex);
@@ -148,13 +148,13 @@ static int send_in_order(BatchSender *sender, Batch *batch, uint64_t number)
     int code = send_batch(sender, batch, batch->is_below_previous ? NULL : batch->parent_id);
     if (code != STATUS_ABORTED) return code;
     char id[STORE_ID_BYTES];
-    if (!wait_for_previous(sender, number, id)) return code; // what it said is said of that one
+    if (!wait_for_previous(sender, number, id)) return code; // the reason is that batch's
     if (batch->is_below_previous) memcpy(batch->parent_id, id, sizeof(id));
     batch->previous = NULL;
     return send_batch(sender, batch, batch->parent_id);
 }
 
-// What succeeds does so in order: each batch expects the one before it.
+// Batches succeed in order only, because each expects the one before it.
 static void note_end(BatchSender *sender, Batch *batch, uint64_t number, int code)
 {
     batch->code = code;
@@ -194,7 +194,7 @@ Error batch_sender_send(BatchSender *sender)
         Error error = thread_start(&sender->threads[sender->thread_count], sender_main, sender,
                                    "send batches", NULL);
         if (error && sender->thread_count == 0) return error;
-        if (error) break; // one is enough, if need be
+        if (error) break; // one thread is enough
         sender->thread_count++;
     }
     pthread_mutex_lock(&sender->mutex);

@@ -12,8 +12,8 @@ typedef struct Placing {
     bool *is_placed;
 } Placing;
 
-// The number of steps from an entry to one that is placed, or past a root; ENTRY_NONE in a ring:
-// there a second walker at half the speed is met.
+// Returns the number of steps from an entry to one that is placed, or past a root. Returns
+// ENTRY_NONE in a ring, where a second walker at half the speed is met.
 static uint32_t climb(const Placing *placing, uint32_t entry)
 {
     uint32_t steps = 0, slow = entry;
@@ -26,7 +26,7 @@ static uint32_t climb(const Placing *placing, uint32_t entry)
     return steps;
 }
 
-// The first entry, in the file's order, of the ring that `entry` leads into.
+// Returns the entry that comes first in the file of the ring that `entry` leads into.
 static uint32_t ring_first(const uint32_t *parents, uint32_t entry)
 {
     uint32_t slow = entry, fast = entry;

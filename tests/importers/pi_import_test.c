@@ -600,7 +600,7 @@ TEST(pi_import_and_export_on_the_command_line)
                     "{\"role\":\"user\",\"content\":\"hello\"}}' '{\"torn' > a.jsonl && "
                     "tine --url embedded:s import pi a.jsonl");
     shell_shows(shell, "sessions: 1 new, 0 there already; entries: 1 new, 0 there already\n");
-    shell_says(shell, "tine: a.jsonl: line 3: not JSON; kept, but no entry\n");
+    shell_says(shell, "tine: a.jsonl: line 3: not JSON; kept, but not an entry\n");
     shell_ok(shell, "cat a.jsonl | tine --url embedded:s import --json pi -");
     shell_shows(shell, "\"entries_new\": 0, \"entries_known\": 1");
     shell_ok(shell, "tine --url embedded:s export pi @last | cmp - a.jsonl && "
@@ -610,9 +610,9 @@ TEST(pi_import_and_export_on_the_command_line)
     shell_shows(shell, "\"/p\"");
     shell_fails(shell, 2, "tine --url embedded:s export pi @last other");
     shell_fails(shell, 1, "echo '{\"type\":\"message\"}' | tine --url embedded:s import pi -");
-    shell_says(shell, "line 1: no session of pi's");
+    shell_says(shell, "line 1: not a session of pi");
     shell_fails(shell, 1, "tine --url embedded:s import pi /dev/null");
-    shell_says(shell, "no session of pi's: it has no line that is JSON");
+    shell_says(shell, "not a session of pi: no line is JSON");
     shell_fails(shell, 1, "tine --url embedded:s import pi nowhere.jsonl");
     shell_says(shell, "cannot read nowhere.jsonl");
 }

@@ -1,6 +1,6 @@
-// Entries that follow each other, child after parent, go in one batch (batch_sender.h); while
-// batches are under way the next one is read and mapped. An entry that names another one whose ID
-// in the store is not known yet waits for it.
+// Entries that follow each other, child after parent, go in one batch (batch_sender.h). While
+// batches are under way, the next one is read and mapped. An entry that names another one waits
+// until the ID of that one in the store is known.
 
 #include "importers/pi/pi_add.h"
 
@@ -12,7 +12,7 @@
 
 enum { BATCH_LINE_BYTES_MAX = 2 * 1024 * 1024 }; // or one entry that is larger
 
-// Notes what the oldest batch under way has become, and gives its memory back.
+// Waits for the oldest batch under way, notes its result and releases it.
 static int settle_one(PiRun *run)
 {
     Batch *batch = batch_sender_take(&run->sender);
@@ -40,8 +40,8 @@ static int settle_all(PiRun *run)
     return code;
 }
 
-// Says where the batch goes: below an entry whose id is known, or below the last one of the batch
-// that is under way before it. Any other one is waited for.
+// Sets the parent of the batch: an entry whose ID is known, or the last entry of the batch that is
+// under way before it. Waits for any other.
 static int place_batch(PiRun *run)
 {
     Batch *batch = run->batch;
@@ -69,7 +69,7 @@ static int place_batch(PiRun *run)
     return STATUS_OK;
 }
 
-// Hands the batch over, and begins another.
+// Sends the batch and begins another.
 static int flush(PiRun *run)
 {
     if (run->batch->count == 0) return STATUS_OK;
@@ -82,7 +82,7 @@ static int flush(PiRun *run)
     return STATUS_OK;
 }
 
-// The store's id of an entry that another one names; NULL if it is not known.
+// Returns the ID in the store of an entry that another one names; NULL if it is not known.
 static const char *store_id(const PiRun *run, uint32_t entry, bool *out_is_pending)
 {
     const PiEntry *named = &run->file.entries[entry];
@@ -91,7 +91,7 @@ static const char *store_id(const PiRun *run, uint32_t entry, bool *out_is_pendi
     return NULL;
 }
 
-// What an entry names, if it is an entry of the file that comes before it, as the store has it.
+// Replaces the target of an entry by its ID in the store, if it is an entry before this one.
 static int resolve_target(PiRun *run, NewMessage *message, char *target, bool *out_is_pending)
 {
     uint32_t entry = *target ? pi_file_find(&run->file, target) : ENTRY_NONE;
@@ -111,8 +111,8 @@ static bool is_ancestor(const PiFile *file, uint32_t ancestor, uint32_t entry)
     return at != ENTRY_NONE;
 }
 
-// Where the window of a compaction begins: at the first entry kept, if that is an ancestor; else
-// nothing before the compaction is kept.
+// Sets where the window of a compaction begins: at its first kept entry, if that is an ancestor.
+// Otherwise nothing before the compaction is kept.
 static void resolve_first_kept(PiRun *run, uint32_t entry, const PiReferences *references,
                                Marker *marker, bool *out_is_pending)
 {
@@ -134,7 +134,7 @@ static void resolve_first_kept(PiRun *run, uint32_t entry, const PiReferences *r
     if (id) marker->before_message_id = (char *)(uintptr_t)id;
 }
 
-// Reads an entry with its surroundings: the original is all of them, the entry a part.
+// Reads and maps an entry. Its original is the entry with everything around it.
 static Error map_entry(PiRun *run, uint32_t entry, NewMessage **out, PiReferences *references)
 {
     Batch *batch = run->batch;
@@ -152,7 +152,7 @@ static Error map_entry(PiRun *run, uint32_t entry, NewMessage **out, PiReference
     if (!source.external_id) return arena_error(&batch->arena);
     NewOriginal *kept = &batch->originals[batch->count];
     tine__v1__new_original__init(kept);
-    if (entry + 1 < run->file.count) { // the last one's line is for `finish`
+    if (entry + 1 < run->file.count) { // the last one's line is stored at the very end
         kept->content.data = (uint8_t *)(uintptr_t)original.bytes;
         kept->content.len = original.size;
     }
@@ -191,7 +191,7 @@ static int add(PiRun *run, uint32_t entry)
     bool is_pending = false;
     code = resolve(run, entry, message, &references, &is_pending);
     if (!code && is_pending) {
-        code = flush(run); // what is named is in there, or under way
+        code = flush(run); // the named entry is in this batch or under way
         if (!code) code = settle_all(run);
         return code ? code : add(run, entry);
     }

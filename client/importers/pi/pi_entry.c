@@ -1,5 +1,5 @@
-// Entries. What an entry says that has a field of ours goes there; what is left of it is kept as it
-// stands in data_json: {…members of the entry, "message": {…members of its message}}.
+// Maps entries, type by type. What an entry says goes into our fields. What is left is kept
+// verbatim in data_json: {…members of the entry, "message": {…members of its message}}.
 
 #include "importers/pi/pi_entry.h"
 
@@ -69,7 +69,7 @@ static const char *const ENTRY_FIELDS[ENTRY_FIELD_COUNT] = {
     [ENTRY_SYSTEM_MESSAGE] = "systemMessage",
 };
 
-// One entry on its way.
+// The state while one entry is mapped.
 typedef struct Mapping {
     Arena *arena;
     NewMessage *out;
@@ -86,7 +86,7 @@ static Error out_of(const Mapping *mapping)
     return arena_error(mapping->arena);
 }
 
-// An entry that pi ignores for the context; in the tree it is one like the others.
+// An entry that pi leaves out of the context. It is a node of the tree like others.
 static Error map_custom(Mapping *mapping, char *subtype)
 {
     static char unknown[] = "unknown";
@@ -135,8 +135,8 @@ static Error take_usage(Mapping *mapping)
     return error;
 }
 
-// The system prompt that the context after a compaction begins with. Its content becomes the parts
-// of the entry; all of it stays in data_json, for it has more fields than that.
+// Maps the system prompt that the context begins with after a compaction. Its content becomes the
+// parts of the entry. All of it stays in data_json too, because it has more fields.
 static Error take_system_message(Mapping *mapping)
 {
     static const char *const NAMES[] = {"content"};
@@ -173,7 +173,7 @@ static Error map_compaction(Mapping *mapping)
     return error ? error : take_system_message(mapping);
 }
 
-// pi shows one with an empty summary to nobody; it is a note like other notes.
+// pi leaves a branch summary without text out of the context: it becomes a note.
 static Error map_branch_summary(Mapping *mapping, char *type)
 {
     char *summary =
@@ -264,8 +264,8 @@ static Error join_data(Slice mark, Slice rest, Buffer *out)
     return error ? error : buffer_append(out, slice_of("}"));
 }
 
-// Fills data_json with what is left of the entry, behind the entry's position in the file if it is
-// stored ahead of its turn. What is nested too deep for data_json is left out.
+// Fills data_json: first the entry's position in the file, if it is stored ahead of its turn, then
+// what is left of the entry, unless that is nested too deep.
 static Error put_data(Mapping *mapping, uint32_t position)
 {
     char mark[64] = "";

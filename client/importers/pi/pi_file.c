@@ -1,5 +1,5 @@
-// Reading a file, line by line. Ids are looked up when all lines are known, because a later
-// line may take an id over; entry_order.c then makes a tree of it.
+// Reading a file line by line. Parents are looked up when all lines are known, because a later line
+// may use an ID again. entry_order.h then puts the entries in order.
 
 #include "importers/pi/pi_file.h"
 
@@ -18,13 +18,13 @@ enum {
     ID_ARENA_BYTES = 16 * 1024 * 1024,
 };
 
-// What happens while a file is read.
+// The state while a file is read.
 typedef struct Reading {
     PiFile *pi;
     ErrorDetail *detail;
     size_t line;       // from 1
     uint64_t offset;   // of the line
-    bool has_text;     // a line before it was not blank
+    bool has_text;     // a line before this one was not blank
     uint32_t parsed;   // lines so far that are JSON
     uint32_t capacity; // of the entries
     Arena arena;       // of one line
@@ -79,7 +79,7 @@ static Error slots_grow(PiFile *pi)
     return ERROR_NONE;
 }
 
-// An id for an entry that has none: eight digits, more if they are taken already.
+// Makes an ID of eight digits; of more if that is taken.
 Error pi_file_make_id(const PiFile *pi, uint32_t number, Arena *arena, char **out)
 {
     char seed[32];
@@ -100,7 +100,7 @@ static Error entries_grow(Reading *reading)
     PiFile *pi = reading->pi;
     if (pi->count < reading->capacity) return ERROR_NONE;
     if (pi->count >= PI_ENTRY_COUNT_MAX) {
-        return error_say(reading->detail, ERROR_INVALID_ARGUMENT, "it has too many entries");
+        return error_say(reading->detail, ERROR_INVALID_ARGUMENT, "too many entries");
     }
     uint32_t capacity = reading->capacity > 0 ? reading->capacity * 2 : ENTRY_COUNT_FIRST;
     PiEntry *entries = realloc(pi->entries, capacity * sizeof(*entries));
@@ -116,7 +116,7 @@ static Error choose_id(Reading *reading, Slice id, char **out)
     bool has_id = json_is_text(id) && id.size > 2;
     if (pi->count == 0) pi->makes_ids = pi->version < 2 && !has_id;
     if (pi->makes_ids || !has_id) {
-        if (!pi->makes_ids) note(pi, reading->line, "an entry without an id; it is given one");
+        if (!pi->makes_ids) note(pi, reading->line, "an entry without an ID; one is made for it");
         return pi_file_make_id(pi, pi->count, &reading->arena, out);
     }
     *out = json_text(&reading->arena, id);
@@ -145,7 +145,7 @@ static Error add_entry(Reading *reading, Slice json, Slice id, Slice parent_id)
     size_t slot = slot_of(pi, id_text);
     if (pi->slots[slot] != ENTRY_NONE) {
         pi->entries[pi->slots[slot]].is_shadowed = entry->is_later = true;
-        note(pi, reading->line, "its id was used before; the later entry is the one that it means");
+        note(pi, reading->line, "its ID was used before; references mean the later entry");
     }
     pi->slots[slot] = pi->count++;
     return ERROR_NONE;
@@ -180,14 +180,14 @@ static Error take_value(Reading *reading, Slice json)
             error = take_header(reading, json, values[ID], values[VERSION]);
         } else {
             error = error_say(reading->detail, ERROR_INVALID_ARGUMENT,
-                              "line %zu: no session of pi's: its first line must be "
+                              "line %zu: not a session of pi: its first line must be "
                               "{\"type\":\"session\",\"id\":…}",
                               reading->line);
         }
     } else if (is_header) {
-        note(pi, reading->line, "another header; kept, but no entry");
+        note(pi, reading->line, "another header; kept, but not an entry");
     } else if (!json_is_object(json)) {
-        note(pi, reading->line, "no object; kept, but no entry");
+        note(pi, reading->line, "not an object; kept, but not an entry");
     } else {
         error = add_entry(reading, json, values[ID], values[PARENT]);
     }
@@ -197,7 +197,7 @@ static Error take_value(Reading *reading, Slice json)
 
 static Error take_line(Reading *reading, Slice line)
 {
-    bool is_first = !reading->has_text; // the thread ahead does not know of it
+    bool is_first = !reading->has_text; // the thread ahead does not know which line is first
     Slice json = line_json(line, is_first);
     if (json.size == 0) return ERROR_NONE;
     reading->has_text = true;
@@ -209,7 +209,7 @@ static Error take_line(Reading *reading, Slice line)
     bool is_json = is_first ? json_is_well_formed(json)
                             : lines_ahead_is_json(reading->ahead, reading->offset, json);
     if (!is_json) {
-        note(reading->pi, reading->line, "not JSON; kept, but no entry");
+        note(reading->pi, reading->line, "not JSON; kept, but not an entry");
         return ERROR_NONE;
     }
     uint64_t start = reading->offset;
@@ -233,7 +233,7 @@ static Error read_lines(Reading *reading)
     }
     reading->pi->bytes = reading->offset;
     if (error != ERROR_IO) return error;
-    return error_say(reading->detail, ERROR_IO, "it cannot be read: %s", strerror(errno));
+    return error_say(reading->detail, ERROR_IO, "cannot be read: %s", strerror(errno));
 }
 
 static const char *parent_id_of(const PiFile *pi, uint32_t entry)
@@ -241,8 +241,8 @@ static const char *parent_id_of(const PiFile *pi, uint32_t entry)
     return (const char *)pi->texts.bytes + pi->texts.start + pi->entries[entry].parent_id;
 }
 
-// pi never shows an entry whose id is used again behind it, so its parent is ours to choose: one
-// before it. Files in which a list stands twice, which pi has written, keep their order so.
+// pi never shows an entry whose ID is used again later, so any parent will do for it: an earlier
+// entry is chosen. That keeps the order of files in which pi has written the whole list twice.
 static void resolve_shadowed(PiFile *pi)
 {
     memset(pi->slots, 0xff, pi->slot_count * sizeof(*pi->slots));
@@ -316,8 +316,7 @@ Error pi_file_open(PiFile *pi, FILE *file, ErrorDetail *detail)
     arena_free(&reading.arena);
     if (error) return error;
     if (!pi->header) {
-        return error_say(detail, ERROR_INVALID_ARGUMENT,
-                         "no session of pi's: it has no line that is JSON");
+        return error_say(detail, ERROR_INVALID_ARGUMENT, "not a session of pi: no line is JSON");
     }
     resolve_parents(pi);
     return order_entries(pi);
@@ -341,7 +340,7 @@ static Error stretch(PiFile *pi, uint64_t start, uint64_t end, Slice *out)
     Slice held;
     Error error = line_window_at(&pi->window, start, size, &held);
     if (error) return error;
-    if (held.size < size) return ERROR_IO; // it has become shorter
+    if (held.size < size) return ERROR_IO; // the file has become shorter
     *out = slice(held.bytes, size);
     return ERROR_NONE;
 }

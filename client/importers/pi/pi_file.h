@@ -1,15 +1,15 @@
 // A session file of the pi coding agent: its lines, and the tree that they make.
 //
-// Opening reads the file line by line, and the later ones of a long file in a second thread too
-// (lines_ahead.h). It keeps about a hundred bytes for each entry; lines are read again when they
-// are asked for. So a file may be larger than memory, but not a line of it.
+// Opening a file reads it line by line; a second thread checks the later lines of a long file
+// (lines_ahead.h). About a hundred bytes are kept for each entry, and a line is read again when it
+// is needed. So a file may be larger than memory, but a single line may not.
 //
-// What pi tolerates is tolerated here: blank lines, CR before LF, a byte order mark, lines that are
-// no JSON (a torn last one, two welded into one), further headers, ids used twice (the later one is
-// meant by whoever refers to it), parents that come later or are missing, and beyond that entries
-// that are their own ancestors. Files of versions 1 and 2 are seen as pi migrates them; the ids
-// that version 1 lacks are made from the session's id and the entry's number, so that they are the
-// same each time.
+// Everything that pi tolerates is tolerated: blank lines, CR before LF, a byte order mark, lines
+// that are not JSON (the last one torn, two welded into one), more headers, IDs used twice
+// (references mean the later entry), parents that come later or are missing. Entries that are their
+// own ancestors are tolerated too. Files of versions 1 and 2 are read as pi migrates them. The IDs
+// that version 1 lacks are made from the session's ID and the entry's number, so they are the same
+// each time.
 
 #pragma once
 
@@ -26,8 +26,8 @@
 #include "report/error_detail.h"
 
 enum {
-    PI_PROBLEMS_MAX = 20,                             // kept; all are counted
-    PI_LINE_BYTES_MAX = 16 * 1024 * 1024 - 64 * 1024, // an entry's, so that a request can hold it
+    PI_PROBLEMS_MAX = 20,                             // that are kept; all are counted
+    PI_LINE_BYTES_MAX = 16 * 1024 * 1024 - 64 * 1024, // of an entry: a request can hold it
     PI_ENTRY_COUNT_MAX = 100 * 1000 * 1000,
 };
 
@@ -35,20 +35,20 @@ typedef struct PiEntry {
     uint64_t offset;        // of its JSON in the file …
     uint32_t bytes;         // … without the line's end
     uint32_t line;          // from 1
-    uint32_t parsed;        // its place among all parsed lines, the header being 0
+    uint32_t parsed;        // its number among all lines that are JSON; the header is 0
     uint32_t id, parent_id; // in the file's texts
-    uint32_t parent;        // an entry, or ENTRY_NONE: it begins a history
-    bool is_later;          // an entry before it has its id
-    bool is_shadowed;  // its id is another entry's in the store: the latest one's that has it, if
-                       // pi_known found none of them there
-    bool is_ahead;     // of its turn in `order`: entries of the file before it follow
-    bool is_queued;    // on its way into the store, or there
+    uint32_t parent;        // an entry; ENTRY_NONE: it begins a history
+    bool is_later;          // an entry before it has the same ID
+    bool is_shadowed;  // in the store another entry has its ID: the latest one in the file, unless
+                       // pi_known has found one of them in the store
+    bool is_ahead;     // in `order` it comes before entries that are before it in the file
+    bool is_queued;    // it is being stored, or is stored
     bool has_original; // the store has its bytes
-    char store_id[STORE_ID_BYTES]; // what the store calls it; "": nothing yet
+    char store_id[STORE_ID_BYTES]; // its ID in the store; "": none yet
 } PiEntry;
 
 typedef struct PiProblem {
-    size_t line; // 0: of the whole file
+    size_t line; // 0: the whole file
     const char *what;
 } PiProblem;
 
@@ -58,14 +58,14 @@ typedef struct PiFile {
     char *header;        // the first header's JSON; owned
     uint64_t header_end; // where it ends in the file
     char *id;            // the session's; owned
-    unsigned version;    // as found; 1 if it says none
-    bool makes_ids;      // version 1: its entries have none
+    unsigned version;    // 1 if the header has none
+    bool makes_ids;      // version 1: the entries have no IDs
 
     PiEntry *entries; // in the file's order; owned
     uint32_t count;
-    uint32_t *order; // of the same entries: parents before children, else as in the file; owned
-    Buffer texts;    // ids, each ended by NUL
-    uint32_t *slots; // a hash table of ids: the latest entry that has it; owned
+    uint32_t *order; // of the entries: parents before children, otherwise as in the file; owned
+    Buffer texts;    // IDs, each with a NUL after it
+    uint32_t *slots; // a hash table: for each ID the latest entry that has it; owned
     size_t slot_count;
 
     LineWindow window; // of the file
@@ -74,31 +74,27 @@ typedef struct PiFile {
     size_t problem_count;
 } PiFile;
 
-// Reads it. `file` must be seekable; it is borrowed until pi_file_close, which may be called after
-// a failure too.
-// ERROR_INVALID_ARGUMENT: it is no session of pi's, `detail` says why. ERROR_IO,
-// ERROR_OUT_OF_MEMORY.
+// Reads a file, which must be seekable and is borrowed until pi_file_close. The caller calls
+// pi_file_close even after a failure. ERROR_INVALID_ARGUMENT: it is not a session file of pi, and
+// `detail` says why. ERROR_IO, ERROR_OUT_OF_MEMORY.
 MUST_USE Error pi_file_open(PiFile *pi, FILE *file, ErrorDetail *detail);
 void pi_file_close(PiFile *pi);
 
-// An entry's bytes as they stand, with what follows up to the next entry; the first one's begin
-// behind the header. So the header and all of these together are the file. `out` is borrowed until
-// the next one is read. ERROR_IO, ERROR_OUT_OF_MEMORY.
+// Returns an entry's bytes and everything after them up to the next entry; those of the first entry
+// begin after the header. So the header and the bytes of all entries make up the file. `out` is
+// borrowed until the next call. ERROR_IO, ERROR_OUT_OF_MEMORY.
 MUST_USE Error pi_file_source(PiFile *pi, uint32_t entry, Slice *out);
 
-// What follows the header in a file without entries. Else as pi_file_source.
+// Returns what follows the header in a file without entries. Lifetime and errors as above.
 MUST_USE Error pi_file_rest(PiFile *pi, Slice *out);
 
-// The latest entry with this id; ENTRY_NONE.
+// Each returns an entry, or ENTRY_NONE: the latest one with this ID; in version 1, the one with
+// this number among the lines that are JSON; the one that begins at this line.
 uint32_t pi_file_find(const PiFile *pi, const char *id);
-
-// Of a version 1 file: the entry that stands at this place among the parsed lines; ENTRY_NONE.
 uint32_t pi_file_at_place(const PiFile *pi, int64_t place);
-
-// The entry that begins at this line; ENTRY_NONE.
 uint32_t pi_file_at_line(const PiFile *pi, unsigned long line);
 
 const char *pi_file_id(const PiFile *pi, uint32_t entry);
 
-// The id that entry `number` of a version 1 file is given. ERROR_OUT_OF_MEMORY.
+// Makes the ID of entry `number` of a version 1 file, in the arena. ERROR_OUT_OF_MEMORY.
 MUST_USE Error pi_file_make_id(const PiFile *pi, uint32_t number, Arena *arena, char **out);

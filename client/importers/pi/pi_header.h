@@ -1,4 +1,4 @@
-// The first line of a file. Both functions write it without its end.
+// Writes the header, the first line of a file, without the line's end.
 
 #pragma once
 
@@ -7,10 +7,9 @@
 #include "base/slice.h"
 #include "names.h"
 
-// A header of this version for a session that has none of pi, without its line's end. `parent` is
-// the session that it was forked from, which is named as pi names its file; NULL: none, or
-// source_parent names it.
+// Writes a new header of this version. `parent` is the session that the session was forked from; it
+// is named as pi would name its file. NULL: there is none, or source_parent names it.
 void pi_header_write(FILE *out, const Session *session, const Session *parent, unsigned version);
 
-// The header of an older version once more, with all that it says, as the header of version 3.
+// Writes a header of an older version again, with everything that it says, as one of version 3.
 void pi_header_write_again(FILE *out, Slice header);

@@ -27,8 +27,8 @@ static void report_problems(PiRun *run)
     }
 }
 
-// What follows from all entries together. The last entry's line is put behind everything else, so
-// whoever finds it there knows that nothing is left to do, however this import ends.
+// Does what depends on all entries. The last entry's original is stored after everything else:
+// where it is found, nothing is left to do, even if this import is interrupted.
 static int finish(PiRun *run)
 {
     int code = run->is_finished ? STATUS_OK : pi_session_move_head(run);
@@ -36,7 +36,7 @@ static int finish(PiRun *run)
     return code || run->file.count == 0 ? code : pi_run_put_original(run, run->file.count - 1);
 }
 
-// The last entry's bytes reach to the file's end, which may have moved since they were stored.
+// The last stored entry's original reached to the end of the file, which may have grown since.
 static void renew_last(PiRun *run)
 {
     uint32_t last = run->file.count;

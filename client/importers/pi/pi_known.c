@@ -1,4 +1,4 @@
-// What is there already: the session's log and its originals, once through.
+// Reads the session's log and its originals once.
 
 #include "importers/pi/pi_known.h"
 
@@ -32,19 +32,19 @@ char *pi_external_id(Arena *arena, const PiFile *file, uint32_t entry)
                                             : field_name(arena, text_of(file, entry));
 }
 
-// A row of the log that is called by an id that several entries of the file have.
+// An entry of the log whose ID several entries of the file have.
 typedef struct Claim {
-    uint32_t latest; // of those
+    uint32_t latest; // of those in the file
     char store_id[STORE_ID_BYTES];
 } Claim;
 
-// While the log is read.
+// The state while the log is read.
 typedef struct Known {
     PiFile *file;
     PiModel *model;
-    Arena arena;       // of one row
-    bool has_made_ids; // the rows so far are from version 1 of the file …
-    uint32_t number;   // … and this many
+    Arena arena;       // of one entry
+    bool has_made_ids; // the entries so far were stored from version 1 …
+    uint32_t number;   // … and are this many
     Claim *claims;     // owned
     size_t claim_count, claim_capacity;
 } Known;
@@ -57,7 +57,7 @@ static bool is_called(Known *known, uint32_t entry, const char *external, bool b
     return id && strcmp(id, external) == 0;
 }
 
-// One whose name was cut: these are few.
+// Finds an entry whose external ID was cut. There are few of them.
 static uint32_t find_cut(Known *known, const char *external, bool *out_has_line)
 {
     if (strlen(external) + 3 < STRING_BYTES_MAX) return ENTRY_NONE;
@@ -71,7 +71,7 @@ static uint32_t find_cut(Known *known, const char *external, bool *out_has_line)
     return ENTRY_NONE;
 }
 
-// Whether it is called as the next entry was when the file was of version 1 and had no ids.
+// Whether `external` is the ID that was made for the next entry when the file was of version 1.
 static bool has_made_id(Known *known, const char *external)
 {
     char *made = NULL;
@@ -81,7 +81,7 @@ static bool has_made_id(Known *known, const char *external)
            strcmp(made, external) == 0;
 }
 
-// `out_has_line`: it is called by its line.
+// Finds the entry with this external ID. `out_has_line` is set if it has the form "ID@LINE".
 static uint32_t find(Known *known, const char *external, bool *out_has_line)
 {
     const PiFile *file = known->file;
@@ -134,8 +134,8 @@ static int compare_claims(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
-// Whoever is first in the file, and not in the store by its line, is meant by the id there: files
-// grow, and what an id meant when it was stored it means for ever.
+// Gives an ID that several entries have to the first of them in the file that is not in the store
+// as "ID@LINE". Files grow, and an ID keeps the meaning that it had when it was stored.
 static void settle_claims(Known *known)
 {
     PiFile *file = known->file;

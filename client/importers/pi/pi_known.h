@@ -1,4 +1,4 @@
-// Which entries of a file the store has already.
+// Finds which entries of a file are in the store already.
 
 #pragma once
 
@@ -6,12 +6,12 @@
 #include "importers/pi/pi_file.h"
 #include "importers/pi/pi_model.h"
 
-// What an entry is found by in its session: its own id, or, if another entry has it there, that and
-// its line. NULL past the arena's budget.
+// Returns the external ID of an entry: its own ID, or "ID@LINE" if another entry has its ID in the
+// store. NULL if the arena is used up.
 char *pi_external_id(Arena *arena, const PiFile *file, uint32_t entry);
 
-// Fills store_id and has_original of the entries that the session has, and notes their models. Of
-// entries with one id the first that is in the store keeps it, whatever came later. Entries that
-// came from version 1 of the file, before pi gave them ids, are found by their place. Returns 0, or
-// the code of the call that failed; importer->status says why.
+// Fills store_id and has_original of the entries that the session has, and notes their models. If
+// several entries have the same ID, the one that was stored first keeps it. Entries that were
+// stored from version 1 of the file, before pi gave them IDs, are found by their number. Returns a
+// status code; `importer->status` says why a call failed.
 MUST_USE int pi_known(Importer *importer, char *session, PiFile *file, PiModel *model);

@@ -1,4 +1,4 @@
-// A message on its way. Fields that have no place in ours stay in `fields.rest`.
+// Maps messages, role by role. Members that have no field of ours stay in `fields.rest`.
 
 #include "importers/pi/pi_message.h"
 
@@ -153,7 +153,8 @@ static Error map_tool_result(Mapping *mapping)
     return error ? error : pi_tool_result(mapping->arena, &result, mapping->out);
 }
 
-// What a person ran: its output is a text, kept from the model if pi keeps it from there.
+// A command that a person ran: its output becomes a text, ignored if pi leaves it out of the
+// context.
 static Error map_bash(Mapping *mapping)
 {
     Error error = pi_parts(mapping->arena, mapping->fields.values[MESSAGE_OUTPUT], mapping->out);
@@ -191,7 +192,7 @@ static Error map_role(Mapping *mapping)
     out->kind = MESSAGE_KIND_CONVERSATION;
     mapping->fields.is_used[MESSAGE_CONTENT] = true;
 
-    // pi sorts by the message's own time; the entry's is when it was written.
+    // pi sorts by the message's own time. The entry's time is when it was written.
     int64_t time_ms = json_integer(mapping->fields.values[MESSAGE_TIMESTAMP]);
     if (time_ms > 0 && time_ms <= TIME_MS_MAX) {
         out->completed_at = out->created_at;

@@ -1,4 +1,4 @@
-// Originals: the first line that is an entry is the entry's.
+// Finds the first line that is an entry.
 
 #include "importers/pi/pi_original.h"
 

@@ -1,4 +1,4 @@
-// An entry's original: the line that the entry was made from, and what stands around it.
+// Splits the original of an entry into the line that the entry was made from and what is around it.
 
 #pragma once
 
@@ -6,11 +6,11 @@
 #include "base/slice.h"
 
 typedef struct PiOriginal {
-    Slice before, line, after; // of the same bytes; the line is one object, without its end
-    char *id, *parent_id;      // as the line has them; "": it says none
+    Slice before, line, after; // together the original; the line is one object, without its end
+    char *id, *parent_id;      // as the line has them; "": it has none
 } PiOriginal;
 
-// What is no entry (no JSON, no object, a further header) may stand before and behind it. False:
-// there is no entry in it, or the arena is used up. `out` borrows from `bytes` and lives in the
-// arena.
+// Lines that are not entries (not JSON, not an object, another header) may come before and after
+// the line. Returns false if no line is an entry, or if the arena is used up. `out` borrows from
+// `bytes` and lives in the arena.
 bool pi_original_read(Arena *arena, Slice bytes, PiOriginal *out);

@@ -1,5 +1,5 @@
-// Content: blocks of text, thinking, images and tool calls as parts. A block that is not quite one
-// of these becomes an extension with its JSON.
+// Maps blocks of text, thinking, images and tool calls to parts. Any other block becomes an
+// extension with its JSON.
 
 #include "importers/pi/pi_parts.h"
 
@@ -47,7 +47,7 @@ static Part *new_part(Arena *arena, Part__KindCase kind, void *value)
     if (!part || !value) return NULL;
     tine__v1__part__init(part);
     part->kind_case = kind;
-    part->text = value; // all of the oneof are pointers
+    part->text = value; // all members of the oneof are pointers
     return part;
 }
 
@@ -121,7 +121,8 @@ static Part *extension_part(Arena *arena, Slice block, char *type)
                                               : NULL;
 }
 
-// Members that have no field of ours, as an object; "" if there are none or too much of them.
+// Returns members that have no field of ours as an object; "" if there are none or they are too
+// long.
 static char *rest_json(Arena *arena, const Buffer *rest, size_t bytes_max)
 {
     static char empty[] = "";
@@ -194,7 +195,7 @@ static size_t block_count(Slice content)
     return count;
 }
 
-// Too many blocks for one message: the last part holds those that are left over.
+// Fills the last part with all blocks that are left, if there are too many for one message.
 static Error put_rest(Arena *arena, Slice content, size_t at, Part **out)
 {
     static char type[] = "content";
@@ -257,7 +258,7 @@ static Attachment *new_attachment(Arena *arena, Slice block)
     return text->text ? attachment : NULL;
 }
 
-// A single text is the content; anything else is attached, block by block.
+// A single text block becomes the content; otherwise each block becomes an attachment.
 static Error result_content(Arena *arena, Slice content, ToolResult *result)
 {
     size_t count = block_count(content);

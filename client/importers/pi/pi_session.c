@@ -1,4 +1,4 @@
-// The session's own calls: resolve, create, get, rewind, update.
+// The calls that concern the session itself: resolve, create, get, rewind, update.
 
 #include "importers/pi/pi_session.h"
 
@@ -14,15 +14,15 @@
 #include "text/json_walk.h"
 #include "text/utf8.h"
 
-// The header as the store can hold it; "" if it cannot. White space behind it is JSON's, and has
-// nobody else to hold it where there are no entries. Lives in the arena.
+// Sets the header as the store can hold it; "" if it cannot. In a file without entries the header
+// includes the white space after it, which no entry's original would hold.
 static int set_header(PiRun *run)
 {
     PiFile *file = &run->file;
     Slice header = slice_of(file->header), rest = {NULL, 0};
     Error error = file->count > 0 ? ERROR_NONE : pi_file_rest(file, &rest);
     for (size_t i = 0; i < rest.size; i++) {
-        if (!memchr(" \t\r\n", rest.bytes[i], 4)) rest.size = 0; // other lines that are no entries
+        if (!memchr(" \t\r\n", rest.bytes[i], 4)) rest.size = 0; // lines that are not entries
     }
     char *text = error ? NULL : arena_alloc(&run->arena, header.size + rest.size + 1);
     if (!text) return pi_run_fail(run, error ? error : arena_error(&run->arena), NULL);
@@ -36,7 +36,7 @@ static int set_header(PiRun *run)
     return STATUS_OK;
 }
 
-// The header: where the session belongs, and when it began.
+// Fills the fields that the header has.
 static int fill_session(PiRun *run, NewSession *session)
 {
     enum { TIMESTAMP, CWD, PARENT, COUNT };
@@ -79,8 +79,8 @@ static int make_session(PiRun *run, External *external)
     return error ? pi_run_fail(run, error, NULL) : STATUS_OK;
 }
 
-// A session that is there: what is known of it, and whether the file is still the one it came from.
-// pi writes a file anew when it brings it to a later version; then all lines are other ones.
+// Finds out what the store has of a session, and whether the file was rewritten since: pi does so
+// when it migrates a file to a later version, and then all lines are different.
 static int look_at_session(PiRun *run)
 {
     Importer *importer = run->importer;
@@ -135,7 +135,7 @@ int pi_session_find_or_make(PiRun *run)
     return look_at_session(run);
 }
 
-// pi's leaf is the file's last entry; where parents came late that is not what was appended last.
+// pi's leaf is the last entry of the file. If parents came late, another entry was appended last.
 int pi_session_move_head(PiRun *run)
 {
     Importer *importer = run->importer;

@@ -1,5 +1,5 @@
-// Lines. The members that an import kept in data_json, having no field of ours, go to the end of
-// the object that they came from.
+// Writing lines. Members that the import kept in data_json are written at the end of the object
+// that they came from.
 
 #include "importers/pi/pi_write.h"
 
@@ -17,7 +17,7 @@ typedef struct Line {
     FILE *out;
     const Message *message;
     const PiNames *names;
-    Slice data;         // members that were kept: an object, or empty …
+    Slice data;         // the members that were kept: an object, or empty …
     Slice message_rest; // … and those of its message
     Buffer rest;        // … and those of the entry, without braces
 } Line;
@@ -50,7 +50,7 @@ static void put_json(FILE *out, const char *name, const char *json)
     if (*json) fprintf(out, ",\"%s\":%s", name, json);
 }
 
-// The members of an object, each with a comma before it.
+// Writes members with a comma before them.
 static void put_rest(FILE *out, Slice members)
 {
     if (members.size == 0) return;
@@ -58,7 +58,8 @@ static void put_rest(FILE *out, Slice members)
     fwrite(members.bytes, 1, members.size, out);
 }
 
-// A text that was too long for its field is whole among the members that were kept.
+// Writes a text, unless it was too long for its field: then the members that were kept have all of
+// it.
 static void put_text_member(FILE *out, const char *name, const char *text, Slice kept)
 {
     Slice whole;
@@ -133,7 +134,8 @@ static void put_tool_use(FILE *out, const ToolUse *use)
     }
 }
 
-// A part as a block; what pi has no block for is one of its own type, which pi passes over.
+// Writes a part as a block. A part that pi has no block for becomes a block of another type, which
+// pi ignores.
 static void put_block(FILE *out, const Part *part)
 {
     switch (part->kind_case) {
@@ -285,7 +287,7 @@ static void put_message(const Line *line)
     putc('}', out);
 }
 
-// Who made a compaction or a branch summary, and what that cost.
+// Writes who made a compaction or a branch summary, and what it cost.
 static void put_making(const Line *line)
 {
     const Message *message = line->message;
@@ -419,7 +421,7 @@ static void put_slice(FILE *out, Slice text)
     fwrite(text.bytes, 1, text.size, out);
 }
 
-// Messages of hooks have another role since version 3.
+// Writes a message of version 1 or 2, in which messages of hooks have another role.
 static void put_message_again(FILE *out, Slice message)
 {
     Slice key, value;

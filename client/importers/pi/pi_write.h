@@ -1,4 +1,4 @@
-// Entries as pi writes them: one line of JSON, its members in pi's order.
+// Writes entries as pi does: one line of JSON each, with the members in pi's order.
 
 #pragma once
 
@@ -8,17 +8,17 @@
 #include "base/slice.h"
 #include "names.h"
 
-// What pi calls this entry and those that it names; "": none.
+// What the file calls an entry and those that it names; "": none.
 typedef struct PiNames {
     const char *id, *parent_id, *target_id, *first_kept_id;
 } PiNames;
 
-// A line with its end. ERROR_OUT_OF_MEMORY. What the file could not take is for ferror to say.
+// Writes a new line with its end. The caller checks ferror. ERROR_OUT_OF_MEMORY.
 MUST_USE Error pi_write_entry(FILE *out, const Message *message, const PiNames *names);
 
-// The line of an entry once more, below another parent or under another id: all of it stays but
-// these. One of an older version of pi's files becomes what pi 3 has in its place.
+// Writes the line of an entry again with other IDs, without its end. Everything else stays. A line
+// of version 1 or 2 becomes the one that version 3 has in its place.
 void pi_write_again(FILE *out, Slice line, const PiNames *names, unsigned version);
 
-// A text as a JSON string, escaped as JSON.stringify does it.
+// Writes a text as a JSON string, escaped as JSON.stringify does.
 void pi_write_text(FILE *out, const char *text);
