@@ -1,5 +1,5 @@
 // Commands: what `tine` can be told. One file per command, client/cli/command_<name>.c, which
-// defines one `const Command command_<name>`; commands.c lists them all.
+// defines one `const Command command_<name>`; command.c lists them all.
 //
 // The table is everything that is said about a command: parsing, `--help`, the man pages and the
 // completions are all made from it.
@@ -35,9 +35,6 @@ typedef struct Command {
 
 // All commands, in the order of `tine help`; NULL ends the list.
 extern const Command *const COMMANDS[];
-
-// The options that every command takes, wherever on the line.
-extern const Option GLOBAL_OPTIONS[];
 
 // By name; NULL if there is none.
 const Command *command_find(const char *name);

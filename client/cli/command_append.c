@@ -4,10 +4,13 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "find.h"
 #include "input.h"
 #include "json_message.h"
+#include "json_print.h"
 #include "message_print.h"
+#include "options.h"
 
 enum { MODEL_BYTES_MAX = 600, NANO_DIGITS = 9, COST_DIGITS_MAX = 9 };
 

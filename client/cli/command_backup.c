@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "format.h"
+#include "options.h"
 #include "os/clock.h"
 #include "os/path.h"
 #include "place.h"

@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "file_read.h"
 #include "json_message.h"
+#include "json_print.h"
 #include "method.h"
+#include "options.h"
 #include "tine_calls.h"
 
 static int read_request(const char *argument, const ProtobufCMethodDescriptor *method,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "cli.h"
+#include "options.h"
 #include "place.h"
 #include "progress.h"
 #include "store/files.h"

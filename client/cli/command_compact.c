@@ -1,8 +1,11 @@
 // tine compact: a marker, from which on a model reads a summary instead of what was before.
 
 #include "cli.h"
+#include "connect.h"
 #include "find.h"
 #include "input.h"
+#include "json_print.h"
+#include "options.h"
 
 static int fill(Cli *cli, const char *session_id, MessageName *before, Marker *marker)
 {

@@ -9,7 +9,10 @@
 #include <strings.h>
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "message_print.h"
+#include "options.h"
 #include "text/display.h"
 #include "text/utf8.h"
 #include "tine/v1/store.pb-c.h"

@@ -8,7 +8,10 @@
 #include <time.h>
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "format.h"
+#include "options.h"
 #include "sessions.h"
 #include "table.h"
 

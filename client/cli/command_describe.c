@@ -5,9 +5,11 @@
 #include <strings.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "descriptor_set.h"
 #include "google/protobuf/descriptor.pb-c.h"
 #include "nearest.h"
+#include "options.h"
 #include "text/json_write.h"
 
 typedef Google__Protobuf__FileDescriptorSet Files;

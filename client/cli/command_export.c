@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "export.h"
+#include "find.h"
 #include "importers/pi/pi_export.h"
+#include "options.h"
 #include "progress.h"
+#include "session_set.h"
 
 // "pi SESSION" asks for a file of pi; "pi" alone does too, unless a session has that slug.
 static int wants_pi(Cli *cli, int argument_count, char **arguments, bool *out)

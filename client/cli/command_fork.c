@@ -3,8 +3,11 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "find.h"
 #include "input.h"
+#include "json_print.h"
+#include "options.h"
 
 enum { MODEL_BYTES_MAX = 600 };
 

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "import.h"
 #include "importers/import_files.h"
 #include "importers/pi/pi_import.h"
 #include "input.h"
 #include "json_message.h"
+#include "options.h"
 #include "progress.h"
 
 #define IMPORT_PI "tine import pi ~/.pi/agent/sessions"

@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "find.h"
 #include "follow.h"
+#include "json_print.h"
 #include "message_print.h"
+#include "options.h"
 #include "ui_message.h"
 
 enum { PAGE_BYTES_FIRST = 16 * 1024, LAST_COUNT_MAX = 10000 };

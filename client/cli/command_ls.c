@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "format.h"
+#include "json_print.h"
+#include "options.h"
 #include "sessions.h"
 #include "table.h"
 

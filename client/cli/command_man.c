@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "options.h"
 
 // A text in roff: no hyphen turns into a dash, no line begins a request.
 static void put_text(FILE *page, const char *text)

@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "format.h"
 #include "input.h"
+#include "json_print.h"
+#include "options.h"
 #include "table.h"
 
 static int list(Cli *cli, char *session_id)

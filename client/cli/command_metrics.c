@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "cli.h"
+#include "connect.h"
 
 typedef struct Metric {
     const char *name, *type, *help;

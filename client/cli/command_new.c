@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "find.h"
 #include "input.h"
+#include "json_print.h"
+#include "options.h"
 
 enum { DIRECTORY_BYTES_MAX = 4096, MODEL_BYTES_MAX = 600 };
 

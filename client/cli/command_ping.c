@@ -1,6 +1,8 @@
 // tine ping: whether tined answers, and how fast.
 
 #include "cli.h"
+#include "connect.h"
+#include "options.h"
 #include "os/clock.h"
 
 static int run(Cli *cli, int argument_count, char **arguments)

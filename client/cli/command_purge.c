@@ -1,7 +1,11 @@
 // tine purge: deletes a session for good.
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "input.h"
+#include "json_print.h"
+#include "options.h"
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {

@@ -1,7 +1,11 @@
 // tine rename: a new slug, or title.
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "input.h"
+#include "json_print.h"
+#include "options.h"
 
 static int set_title(Cli *cli, char *session_id, const char *title)
 {

@@ -1,6 +1,9 @@
 // tine restore: undoes tine rm.
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
+#include "json_print.h"
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {

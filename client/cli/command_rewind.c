@@ -1,7 +1,9 @@
 // tine rewind: the head goes back. The log keeps everything.
 
 #include "cli.h"
+#include "connect.h"
 #include "find.h"
+#include "json_print.h"
 #include "rewind.h"
 
 int rewind_to(Cli *cli, const char *session, const char *message)

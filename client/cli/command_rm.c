@@ -1,6 +1,9 @@
 // tine rm: deletes sessions softly.
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
+#include "json_print.h"
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {

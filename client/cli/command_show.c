@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "find.h"
 #include "format.h"
+#include "json_print.h"
 #include "message_print.h"
 
 static void print_row(const Cli *cli, const char *name, const char *value)

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
 #include "format.h"
+#include "json_print.h"
 #include "latency.h"
 
 static void print_bytes(const Printer *out, const char *name, uint64_t bytes)

@@ -1,6 +1,7 @@
 // tine sync: waits until all that was acknowledged is on the disk.
 
 #include "cli.h"
+#include "connect.h"
 #include "format.h"
 #include "os/clock.h"
 

@@ -5,7 +5,11 @@
 
 #include "base/limits.h"
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "input.h"
+#include "json_print.h"
+#include "options.h"
 
 // How an item is written and drawn: "[x] it is done".
 static const struct {

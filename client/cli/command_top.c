@@ -2,6 +2,9 @@
 // one sample.
 
 #include "cli.h"
+#include "connect.h"
+#include "json_print.h"
+#include "options.h"
 #include "os/clock.h"
 #include "screen.h"
 #include "top_frame.h"

@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "format.h"
+#include "json_print.h"
+#include "options.h"
 #include "sessions.h"
 
 typedef struct Node {

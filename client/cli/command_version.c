@@ -1,6 +1,8 @@
 // tine version: of this program, and of the tined that it talks to.
 
 #include "cli.h"
+#include "connect.h"
+#include "options.h"
 
 // The server's is told when one runs; asking for a version starts none.
 static int run(Cli *cli, int argument_count, char **arguments)

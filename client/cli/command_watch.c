@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "cli.h"
+#include "connect.h"
+#include "find.h"
 #include "format.h"
+#include "json_print.h"
+#include "options.h"
 
 static void watch_closep(TineWatch **watch)
 {

@@ -1,8 +1,17 @@
-// Finding the records that an argument names. (Sessions: cli_find_session in cli.h.)
+// Finding the records that an argument names.
 
 #pragma once
 
 #include "cli.h"
+
+// Finds a session by what people call it: its ID, a prefix of it of 4 characters or more, its slug,
+// `@last` or `@last~2`, or the ID that it has at the agent it was imported from. EXIT_NOT_FOUND;
+// EXIT_FAILED with the candidates when several fit.
+typedef struct SessionName {
+    char id[ID_BYTES];
+} SessionName;
+
+MUST_USE int cli_find_session(Cli *cli, const char *text, SessionName *out);
 
 typedef SessionName MessageName;
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "options.h"
+
 static void print_title(const Cli *cli, const char *title)
 {
     print(&cli->out, "\n" PRINT_BOLD "%s" PRINT_NORMAL "\n", title);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "options.h"
 
 static int read_file(FILE *file, const char *name, char **out)
 {

@@ -1,6 +1,6 @@
 // One message as JSON on standard output.
 
-#include "cli.h"
+#include "json_print.h"
 #include "json_message.h"
 #include "ui_message.h"
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "daemon/paths.h"
+#include "options.h"
 #include "os/path.h"
 #include "progress.h"
 

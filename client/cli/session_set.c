@@ -1,9 +1,9 @@
 // Sets of sessions.
 
+#include "session_set.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "export.h"
 
 enum { PAGE_SESSIONS = 1000 };
 

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "endpoint.h"
 #include "os/clock.h"
 #include "os/directory.h"
 #include "progress.h"
@@ -95,7 +96,7 @@ static int look(Cli *cli, const char *socket_path, bool *out_listens)
         *out_listens = status != STATUS_UNAVAILABLE;
         if (status == STATUS_DEADLINE_EXCEEDED) return say_late(cli, socket_path);
         if (*out_listens) return EXIT_OK;
-        int code = connect_open(cli);
+        int code = endpoint_open(cli);
         int64_t ended_ns = clock_monotonic_ns();
         bool is_silent = ended_ns - now_ns > SILENT_MS * INT64_C(1000000);
         if (code || !is_silent) return code;

@@ -9,7 +9,3 @@
 // $XDG_STATE_HOME/tine/tined.log. However many processes do this at once, one starts and the others
 // wait for it. EXIT_UNAVAILABLE, said.
 MUST_USE int start_tined(Cli *cli, const char *socket_path);
-
-// Makes `cli->tine` a fresh client, in the place of the one it is, if any. Connects to nothing. (In
-// connect.c.) An ExitCode, said.
-MUST_USE int connect_open(Cli *cli);

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "harness.h"
+#include "options.h"
 #include "shell.h"
 
 TEST(every_command_has_help_with_two_examples)
