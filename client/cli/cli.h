@@ -1,4 +1,4 @@
-// One run of `tine`: what was asked for, the client, and how a command ends.
+// One run of `tine`: what was asked for, its connection, and how a command ends.
 //
 // A command reads like this:
 //

@@ -78,7 +78,7 @@ static void put_command(FILE *page, const Command *command)
     fprintf(page, ".RE\n.fi\n");
 }
 
-static void put_head(FILE *page)
+static void put_heading(FILE *page)
 {
     fprintf(page,
             ".TH TINE 1 \"\" \"tine " TINE_VERSION "\" \"User Commands\"\n"
@@ -126,7 +126,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     size_t size = 0;
     FILE *page = open_memstream(&text, &size);
     if (!page) return cli_say(EXIT_FAILED, "out of memory");
-    put_head(page);
+    put_heading(page);
     fprintf(page, ".SH COMMANDS\n");
     for (size_t i = 0; COMMANDS[i]; i++) {
         if (COMMANDS[i]->name[0] != '_') put_command(page, COMMANDS[i]);

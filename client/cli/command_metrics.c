@@ -11,7 +11,7 @@ typedef struct Metric {
     uint64_t value;
 } Metric;
 
-static void print_head(const Printer *out, const char *name, const char *type, const char *help)
+static void print_heading(const Printer *out, const char *name, const char *type, const char *help)
 {
     print(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -57,16 +57,16 @@ static void print_store(const Printer *out, const StatsResponse *stats,
          stats->newest_event_sequence},
     };
     for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
-        print_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
+        print_heading(out, metrics[i].name, metrics[i].type, metrics[i].help);
         print(out, "%s %" PRIu64 "\n", metrics[i].name, metrics[i].value);
     }
-    print_head(out, "tine_start_time_seconds", "gauge", "When tined started, since the epoch.");
+    print_heading(out, "tine_start_time_seconds", "gauge", "When tined started, since the epoch.");
     print(out, "tine_start_time_seconds %.3f\n", (double)stats->started_at / 1e3);
 }
 
 static void print_tables(const Printer *out, const StatsResponse *stats)
 {
-    print_head(out, "tine_table_rows", "gauge", "Rows of each table of the store.");
+    print_heading(out, "tine_table_rows", "gauge", "Rows of each table of the store.");
     for (size_t i = 0; i < stats->n_tables; i++) {
         print(out, "tine_table_rows{table=\"%s\"} %" PRIu64 "\n", stats->tables[i]->name,
               stats->tables[i]->rows);
@@ -91,17 +91,17 @@ static void print_durations(const Printer *out, const MethodStats *method)
 
 static void print_methods(const Printer *out, const StatsResponse *stats)
 {
-    print_head(out, "tine_rpc_requests_total", "counter", "Calls answered.");
+    print_heading(out, "tine_rpc_requests_total", "counter", "Calls answered.");
     for (size_t i = 0; i < stats->n_methods; i++) {
         print(out, "tine_rpc_requests_total{method=\"%s\"} %" PRIu64 "\n", stats->methods[i]->name,
               stats->methods[i]->calls);
     }
-    print_head(out, "tine_rpc_errors_total", "counter", "Calls answered with an error.");
+    print_heading(out, "tine_rpc_errors_total", "counter", "Calls answered with an error.");
     for (size_t i = 0; i < stats->n_methods; i++) {
         print(out, "tine_rpc_errors_total{method=\"%s\"} %" PRIu64 "\n", stats->methods[i]->name,
               stats->methods[i]->errors);
     }
-    print_head(out, "tine_rpc_duration_seconds", "histogram", "How long calls took.");
+    print_heading(out, "tine_rpc_duration_seconds", "histogram", "How long calls took.");
     for (size_t i = 0; i < stats->n_methods; i++)
         print_durations(out, stats->methods[i]);
 }
@@ -125,7 +125,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
         return cli_fail(cli, &cli->status);
     }
     const Printer *out = &cli->out;
-    print_head(out, "tine_info", "gauge", "The server's version, its store's format and identity.");
+    print_heading(out, "tine_info", "gauge",
+                  "The server's version, its store's format and identity.");
     print(out, "tine_info{version=\"%s\",format=\"%u\",instance=\"%s\"} 1\n",
           server->server_version, server->format_version, server->instance_id);
     print_store(out, stats, health);

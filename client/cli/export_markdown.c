@@ -116,7 +116,7 @@ static void write_message(FILE *out, const Message *message)
     }
 }
 
-static void write_head(FILE *out, const Session *session)
+static void write_heading(FILE *out, const Session *session)
 {
     const char *title = *session->title ? session->title : session->slug;
     fprintf(out, "# %s\n\n", *title ? title : session->id);
@@ -143,7 +143,7 @@ int export_session_markdown(Cli *cli, FILE *out, const char *id)
     if (tine_get_session(cli->tine, &cli->call, &session_request, &session)) {
         return cli_fail(cli, &cli->status);
     }
-    write_head(out, session->session);
+    write_heading(out, session->session);
     do {
         MessagesForSessionResponse *next = NULL;
         if (tine_messages_for_session(cli->tine, &cli->call, &request, &next)) {

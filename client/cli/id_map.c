@@ -17,7 +17,7 @@ void id_map_free(IdMap *map)
     *map = (IdMap){0};
 }
 
-static IdPair *slot_of(const IdMap *map, Ulid from)
+static IdPair *pair_of(const IdMap *map, Ulid from)
 {
     uint64_t low, high;
     memcpy(&high, from.bytes, sizeof(high));
@@ -38,7 +38,7 @@ static Error grow(IdMap *map)
     if (!larger.pairs) return ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < map->capacity; i++) {
         if (!ulid_is_zero(map->pairs[i].from)) {
-            *slot_of(&larger, map->pairs[i].from) = map->pairs[i];
+            *pair_of(&larger, map->pairs[i].from) = map->pairs[i];
         }
     }
     free(map->pairs);
@@ -57,9 +57,9 @@ Error id_map_put(IdMap *map, const char *from, const char *to)
         Error error = grow(map);
         if (error) return error;
     }
-    IdPair *slot = slot_of(map, from_id);
-    if (ulid_is_zero(slot->from)) map->count++;
-    *slot = (IdPair){from_id, to_id};
+    IdPair *pair = pair_of(map, from_id);
+    if (ulid_is_zero(pair->from)) map->count++;
+    *pair = (IdPair){from_id, to_id};
     return ERROR_NONE;
 }
 
@@ -67,8 +67,8 @@ bool id_map_get(const IdMap *map, const char *from, char out[ID_BYTES])
 {
     Ulid id;
     if (map->count == 0 || !ulid_parse(slice_of(from), &id) || ulid_is_zero(id)) return false;
-    const IdPair *slot = slot_of(map, id);
-    if (ulid_is_zero(slot->from)) return false;
-    ulid_format(slot->to, out);
+    const IdPair *pair = pair_of(map, id);
+    if (ulid_is_zero(pair->from)) return false;
+    ulid_format(pair->to, out);
     return true;
 }

@@ -21,7 +21,7 @@ static Error read_member(JsonReader *reader, ProtobufCMessage *message,
                          const ProtobufCFieldDescriptor *field);
 static Error read_list(JsonReader *reader, ProtobufCMessage *message,
                        const ProtobufCFieldDescriptor *field);
-static Error read_value(JsonReader *reader, const ProtobufCFieldDescriptor *field, void *slot);
+static Error read_value(JsonReader *reader, const ProtobufCFieldDescriptor *field, void *value);
 
 Error json_message_read(Slice text, const ProtobufCMessageDescriptor *type, ErrorDetail *detail,
                         ProtobufCMessage **out_message)
@@ -41,7 +41,7 @@ Error json_message_read(Slice text, const ProtobufCMessageDescriptor *type, Erro
     return ERROR_NONE;
 }
 
-static void *field_slot(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
+static void *field_value(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
     return (uint8_t *)message + field->offset;
 }
@@ -155,7 +155,7 @@ static Error read_member(JsonReader *reader, ProtobufCMessage *message,
     if (json_scan_take_word(&reader->scan, "null")) return ERROR_NONE; // as if it were left out
     if (field->label == PROTOBUF_C_LABEL_REPEATED) return read_list(reader, message, field);
     if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) {
-        return read_value(reader, field, field_slot(message, field));
+        return read_value(reader, field, field_value(message, field));
     }
     uint32_t *set_case = field_quantifier(message, field);
     if (*set_case) {
@@ -163,7 +163,7 @@ static Error read_member(JsonReader *reader, ProtobufCMessage *message,
                                 "only one of its group can be set, and %s is already",
                                 name_of_case(message->descriptor, *set_case));
     }
-    Error error = read_value(reader, field, field_slot(message, field));
+    Error error = read_value(reader, field, field_value(message, field));
     if (!error) *set_case = field->id;
     return error;
 }
@@ -187,7 +187,7 @@ static Error read_list(JsonReader *reader, ProtobufCMessage *message,
                        const ProtobufCFieldDescriptor *field)
 {
     if (!json_scan_take(&reader->scan, '[')) return json_reader_fail_expected(reader, "a list");
-    void **array = field_slot(message, field);
+    void **array = field_value(message, field);
     size_t *count = field_quantifier(message, field), stride = json_value_bytes(field->type);
     bool is_end = json_scan_take(&reader->scan, ']');
     while (!is_end) {
@@ -359,7 +359,7 @@ static Error read_bytes(JsonReader *reader, ProtobufCBinaryData *out)
 }
 
 static Error read_value_signed(JsonReader *reader, const ProtobufCFieldDescriptor *field,
-                               void *slot)
+                               void *value)
 {
     int64_t number = 0;
     bool is_wide = json_value_bytes(field->type) == 8;
@@ -367,42 +367,42 @@ static Error read_value_signed(JsonReader *reader, const ProtobufCFieldDescripto
                           : read_signed(reader, INT32_MIN, INT32_MAX, &number);
     if (error) return error;
     if (is_wide) {
-        *(int64_t *)slot = number;
+        *(int64_t *)value = number;
     } else {
-        *(int32_t *)slot = (int32_t)number;
+        *(int32_t *)value = (int32_t)number;
     }
     return ERROR_NONE;
 }
 
 static Error read_value_unsigned(JsonReader *reader, const ProtobufCFieldDescriptor *field,
-                                 void *slot)
+                                 void *value)
 {
     uint64_t number = 0;
     bool is_wide = json_value_bytes(field->type) == 8;
     Error error = read_unsigned(reader, is_wide ? UINT64_MAX : UINT32_MAX, &number);
     if (error) return error;
     if (is_wide) {
-        *(uint64_t *)slot = number;
+        *(uint64_t *)value = number;
     } else {
-        *(uint32_t *)slot = (uint32_t)number;
+        *(uint32_t *)value = (uint32_t)number;
     }
     return ERROR_NONE;
 }
 
-static Error read_value_real(JsonReader *reader, const ProtobufCFieldDescriptor *field, void *slot)
+static Error read_value_real(JsonReader *reader, const ProtobufCFieldDescriptor *field, void *value)
 {
     double number = 0;
     Error error = read_double(reader, &number);
     if (error) return error;
     if (field->type == PROTOBUF_C_TYPE_DOUBLE) {
-        *(double *)slot = number;
+        *(double *)value = number;
     } else {
-        *(float *)slot = (float)number;
+        *(float *)value = (float)number;
     }
     return ERROR_NONE;
 }
 
-static Error read_value(JsonReader *reader, const ProtobufCFieldDescriptor *field, void *slot)
+static Error read_value(JsonReader *reader, const ProtobufCFieldDescriptor *field, void *value)
 {
     size_t size;
     switch (field->type) {
@@ -411,18 +411,18 @@ static Error read_value(JsonReader *reader, const ProtobufCFieldDescriptor *fiel
     case PROTOBUF_C_TYPE_SFIXED32:
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_SFIXED64: return read_value_signed(reader, field, slot);
+    case PROTOBUF_C_TYPE_SFIXED64: return read_value_signed(reader, field, value);
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
     case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64: return read_value_unsigned(reader, field, slot);
+    case PROTOBUF_C_TYPE_FIXED64: return read_value_unsigned(reader, field, value);
     case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_DOUBLE: return read_value_real(reader, field, slot);
-    case PROTOBUF_C_TYPE_BOOL: return read_bool(reader, slot);
-    case PROTOBUF_C_TYPE_ENUM: return read_enum(reader, field->descriptor, slot);
-    case PROTOBUF_C_TYPE_STRING: return json_reader_string(reader, slot, &size);
-    case PROTOBUF_C_TYPE_BYTES: return read_bytes(reader, slot);
-    case PROTOBUF_C_TYPE_MESSAGE: return json_message_read_from(reader, field->descriptor, slot);
+    case PROTOBUF_C_TYPE_DOUBLE: return read_value_real(reader, field, value);
+    case PROTOBUF_C_TYPE_BOOL: return read_bool(reader, value);
+    case PROTOBUF_C_TYPE_ENUM: return read_enum(reader, field->descriptor, value);
+    case PROTOBUF_C_TYPE_STRING: return json_reader_string(reader, value, &size);
+    case PROTOBUF_C_TYPE_BYTES: return read_bytes(reader, value);
+    case PROTOBUF_C_TYPE_MESSAGE: return json_message_read_from(reader, field->descriptor, value);
     }
     assert(false); // protobuf-c has no other type
     return ERROR_INVALID_ARGUMENT;

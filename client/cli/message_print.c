@@ -96,7 +96,7 @@ static void print_usage(const Cli *cli, const Message *message)
     if (usage->cost_nano_usd) print(&cli->out, "  %s", format_money(usage->cost_nano_usd).text);
 }
 
-static void print_head(const Cli *cli, const Message *message, const MessageStyle *style)
+static void print_heading(const Cli *cli, const Message *message, const MessageStyle *style)
 {
     Shown created = style->has_ages ? format_age(message->created_at, cli_now_ms())
                                     : format_time(message->created_at);
@@ -143,7 +143,7 @@ void message_print(const Cli *cli, const Message *message, const MessageStyle *s
         print_one_line(cli, message);
         return;
     }
-    print_head(cli, message, style);
+    print_heading(cli, message, style);
     size_t lines_max = style->is_full ? 0 : TEXT_LINES_MAX;
     if (message->marker) print_text(cli, message->marker->summary, lines_max);
     if (*message->subtype) print_note(cli, message->subtype, "", "");

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/tined_exit.h"
 #include "endpoint.h"
 #include "os/clock.h"
 #include "os/directory.h"
@@ -33,7 +34,6 @@ enum {
     LOCK_LOOK_MS = 20,
     SILENT_MS = 1000,            // an attempt to connect that took longer was not refused
     ENDED_WITHIN_MS = 15 * 1000, // tined gives up on its clients after 6 s
-    TINED_EXIT_IN_USE = 3,
     LAST_WORDS_BYTES_MAX = 4096,
 };
 

@@ -22,6 +22,7 @@
 #include "os/directory.h"
 #include "os/lock.h"
 #include "os/path.h"
+#include "text/print.h"
 #include "transport/bus.h"
 #include "transport/transport.h"
 
@@ -54,20 +55,21 @@ typedef struct Daemon {
 } Daemon;
 
 static Error daemon_start(Daemon *daemon);
-static ExitCode daemon_serve(Daemon *daemon);
-static ExitCode daemon_stop(Daemon *daemon, ExitCode code);
+static TinedExit daemon_serve(Daemon *daemon);
+static TinedExit daemon_stop(Daemon *daemon, TinedExit code);
 
-static ExitCode exit_code_of(Error error)
+static TinedExit tined_exit_of(Error error)
 {
-    if (error == ERROR_UNAVAILABLE) return EXIT_CODE_IN_USE;
-    if (error == ERROR_CORRUPT || error == ERROR_CLOSED) return EXIT_CODE_STORE;
-    return EXIT_CODE_FAILED;
+    if (error == ERROR_UNAVAILABLE) return TINED_EXIT_IN_USE;
+    if (error == ERROR_CORRUPT || error == ERROR_CLOSED) return TINED_EXIT_STORE;
+    return TINED_EXIT_FAILED;
 }
 
-static ExitCode say_failure(Error error, const ErrorDetail *detail)
+static TinedExit say_failure(Error error, const ErrorDetail *detail)
 {
-    fprintf(stderr, "tined: %s\n", detail->text[0] ? detail->text : error_text(error));
-    return exit_code_of(error);
+    Printer err = print_to_stderr();
+    print(&err, "tined: %s\n", detail->text[0] ? detail->text : error_text(error));
+    return tined_exit_of(error);
 }
 
 // malloc_trim leaves the free end of a thread's heap alone. That is given back when something
@@ -80,7 +82,7 @@ static void bound_heaps(void)
     (void)mallopt(M_MXFAST, 0);
 }
 
-ExitCode daemon_run(const Config *config)
+TinedExit daemon_run(const Config *config)
 {
     bound_heaps();
     Daemon daemon = {.config = config, .socket_lock = -1, .log = -1};
@@ -89,7 +91,7 @@ ExitCode daemon_run(const Config *config)
         const char *cause = daemon.detail.text[0] ? daemon.detail.text : error_text(error);
         log_write(LOG_ERROR, "cannot start", "error=%s detail=\"%s\"", error_name(error), cause);
     }
-    ExitCode code = error ? say_failure(error, &daemon.detail) : daemon_serve(&daemon);
+    TinedExit code = error ? say_failure(error, &daemon.detail) : daemon_serve(&daemon);
     return daemon_stop(&daemon, code);
 }
 
@@ -108,13 +110,13 @@ static Error check_places(const Config *config, ErrorDetail *detail)
     return error ? error : file_system_check(existing, config->file_system_type, detail);
 }
 
-ExitCode daemon_check(const Config *config)
+TinedExit daemon_check(const Config *config)
 {
     ErrorDetail detail = {{0}};
     Error error = check_places(config, &detail);
     if (error) return say_failure(error, &detail);
     config_print(config);
-    return EXIT_CODE_STOPPED;
+    return TINED_EXIT_STOPPED;
 }
 
 static Error log_open(Daemon *daemon)
@@ -299,22 +301,22 @@ static bool is_idle_too_long(Daemon *daemon)
     return idle_exit_ms > 0 && now_ns - daemon->idle_since_ns >= idle_exit_ms * 1000000;
 }
 
-static ExitCode daemon_serve(Daemon *daemon)
+static TinedExit daemon_serve(Daemon *daemon)
 {
     int64_t idle_exit_ms = daemon->config->idle_exit_ms;
     int tick_ms = idle_exit_ms > 0 && idle_exit_ms < TICK_MS ? (int)idle_exit_ms : TICK_MS;
     daemon->idle_since_ns = clock_monotonic_ns();
     for (;;) {
         switch (signals_wait(tick_ms)) {
-        case WAKE_STOP: return EXIT_CODE_STOPPED;
+        case WAKE_STOP: return TINED_EXIT_STOPPED;
         case WAKE_REOPEN: log_reopen(daemon); break;
-        case WAKE_FAILED: return EXIT_CODE_STORE;
+        case WAKE_FAILED: return TINED_EXIT_STORE;
         case WAKE_TIMEOUT:
             store_clear_dead_readers(engine_store(daemon->engine));
-            if (store_is_failed(engine_store(daemon->engine))) return EXIT_CODE_STORE;
+            if (store_is_failed(engine_store(daemon->engine))) return TINED_EXIT_STORE;
             if (is_idle_too_long(daemon)) {
                 log_write(LOG_INFO, "idle for long enough", NULL);
-                return EXIT_CODE_STOPPED;
+                return TINED_EXIT_STOPPED;
             }
             break;
         }
@@ -336,7 +338,7 @@ static void daemon_drain(Daemon *daemon)
 }
 
 // Returns the exit code: `code`, or that the last flush failed.
-static ExitCode daemon_stop(Daemon *daemon, ExitCode code)
+static TinedExit daemon_stop(Daemon *daemon, TinedExit code)
 {
     bool is_ready = daemon->transport != NULL;
     if (is_ready) {
@@ -351,8 +353,8 @@ static ExitCode daemon_stop(Daemon *daemon, ExitCode code)
     engine_close(daemon->engine);
     transport_free(daemon->transport);
     if (is_ready) log_write(LOG_INFO, "stopped", NULL);
-    if (!is_flushed) code = EXIT_CODE_STORE;
-    if (is_ready && code == EXIT_CODE_STOPPED) last_store_forget(daemon->config->socket);
+    if (!is_flushed) code = TINED_EXIT_STORE;
+    if (is_ready && code == TINED_EXIT_STOPPED) last_store_forget(daemon->config->socket);
     give_socket(daemon);
     return code;
 }

@@ -70,35 +70,35 @@ static void expect_refused(int code, const char *part, const char *const *argume
 
 TEST(wrong_flags_are_usage)
 {
-    REFUSED(EXIT_CODE_USAGE, "no option '--dta'", "--dta", "x");
-    REFUSED(EXIT_CODE_USAGE, "no option 'x'", "x");
-    REFUSED(EXIT_CODE_USAGE, "--idle-exit needs a value", "--idle-exit");
-    REFUSED(EXIT_CODE_USAGE, "--ephemeral takes no value", "--ephemeral=yes");
-    REFUSED(EXIT_CODE_USAGE, "--ephemeral and --data", "--ephemeral");
-    REFUSED(EXIT_CODE_USAGE, "--data: 1 to 4095 bytes", "--data=");
+    REFUSED(TINED_EXIT_USAGE, "no option '--dta'", "--dta", "x");
+    REFUSED(TINED_EXIT_USAGE, "no option 'x'", "x");
+    REFUSED(TINED_EXIT_USAGE, "--idle-exit needs a value", "--idle-exit");
+    REFUSED(TINED_EXIT_USAGE, "--ephemeral takes no value", "--ephemeral=yes");
+    REFUSED(TINED_EXIT_USAGE, "--ephemeral and --data", "--ephemeral");
+    REFUSED(TINED_EXIT_USAGE, "--data: 1 to 4095 bytes", "--data=");
 }
 
 TEST(wrong_values_are_usage)
 {
-    REFUSED(EXIT_CODE_USAGE, "--idle-exit: '5' is not a time", "--idle-exit", "5");
-    REFUSED(EXIT_CODE_USAGE, "--events-age: '1w'", "--events-age=1w");
-    REFUSED(EXIT_CODE_USAGE, "--events-age: '-1s'", "--events-age=-1s");
-    REFUSED(EXIT_CODE_USAGE, "--events-age: '99999999999999999d'",
+    REFUSED(TINED_EXIT_USAGE, "--idle-exit: '5' is not a time", "--idle-exit", "5");
+    REFUSED(TINED_EXIT_USAGE, "--events-age: '1w'", "--events-age=1w");
+    REFUSED(TINED_EXIT_USAGE, "--events-age: '-1s'", "--events-age=-1s");
+    REFUSED(TINED_EXIT_USAGE, "--events-age: '99999999999999999d'",
             "--events-age=99999999999999999d");
-    REFUSED(EXIT_CODE_USAGE, "--events-max: '0' is not a number from 1", "--events-max", "0");
-    REFUSED(EXIT_CODE_USAGE, "--max-fork-depth: '1000001'", "--max-fork-depth", "1000001");
-    REFUSED(EXIT_CODE_USAGE, "--max-fork-depth: '8x'", "--max-fork-depth", "8x");
-    REFUSED(EXIT_CODE_USAGE, "--log-level: 'loud' is not one of", "--log-level", "loud");
-    REFUSED(EXIT_CODE_USAGE, "--log-format: 'xml' is not one of", "--log-format=xml");
+    REFUSED(TINED_EXIT_USAGE, "--events-max: '0' is not a number from 1", "--events-max", "0");
+    REFUSED(TINED_EXIT_USAGE, "--max-fork-depth: '1000001'", "--max-fork-depth", "1000001");
+    REFUSED(TINED_EXIT_USAGE, "--max-fork-depth: '8x'", "--max-fork-depth", "8x");
+    REFUSED(TINED_EXIT_USAGE, "--log-level: 'loud' is not one of", "--log-level", "loud");
+    REFUSED(TINED_EXIT_USAGE, "--log-format: 'xml' is not one of", "--log-format=xml");
 }
 
 TEST(a_socket_path_over_107_bytes_is_usage)
 {
     char path[109] = "/tmp/";
     memset(path + 5, 'x', 103);
-    REFUSED(EXIT_CODE_USAGE, "has 108 bytes; a socket's path may have 107", "--socket", path);
+    REFUSED(TINED_EXIT_USAGE, "has 108 bytes; a socket's path may have 107", "--socket", path);
     path[101] = '\0'; // no room for ".events"
-    REFUSED(EXIT_CODE_USAGE, "and that of the events beside it ends in .events", "--socket", path);
+    REFUSED(TINED_EXIT_USAGE, "and that of the events beside it ends in .events", "--socket", path);
 }
 
 TEST(tcp_is_loopback_only_and_needs_a_token)
@@ -108,17 +108,17 @@ TEST(tcp_is_loopback_only_and_needs_a_token)
     write_file(token, "0123456789abcdef\n", 0600);
     write_file(open_token, "0123456789abcdef\n", 0644);
     write_file(short_token, "0123456789abcde\n", 0600);
-    REFUSED(EXIT_CODE_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://0.0.0.0:7000");
-    REFUSED(EXIT_CODE_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://127.0.0.1:70000",
+    REFUSED(TINED_EXIT_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://0.0.0.0:7000");
+    REFUSED(TINED_EXIT_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://127.0.0.1:70000",
             "--token-file", token);
-    REFUSED(EXIT_CODE_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://127.0.0.1:0",
+    REFUSED(TINED_EXIT_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "tcp://127.0.0.1:0",
             "--token-file", token); // nobody would know which it is
-    REFUSED(EXIT_CODE_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "ipc:///tmp/x");
-    REFUSED(EXIT_CODE_USAGE, "--listen needs --token-file", "--listen", "tcp://127.0.0.1:7000");
-    REFUSED(EXIT_CODE_USAGE, "only its owner can read", "--listen", "tcp://127.0.0.1:7000",
+    REFUSED(TINED_EXIT_USAGE, "is not tcp://127.0.0.1:PORT", "--listen", "ipc:///tmp/x");
+    REFUSED(TINED_EXIT_USAGE, "--listen needs --token-file", "--listen", "tcp://127.0.0.1:7000");
+    REFUSED(TINED_EXIT_USAGE, "only its owner can read", "--listen", "tcp://127.0.0.1:7000",
             "--token-file", open_token);
-    REFUSED(EXIT_CODE_USAGE, "must have 16 to 256 bytes", "--token-file", short_token);
-    REFUSED(EXIT_CODE_USAGE, "cannot read", "--token-file", "/nowhere/token");
+    REFUSED(TINED_EXIT_USAGE, "must have 16 to 256 bytes", "--token-file", short_token);
+    REFUSED(TINED_EXIT_USAGE, "cannot read", "--token-file", "/nowhere/token");
     free(token);
     free(open_token);
     free(short_token);
@@ -144,10 +144,10 @@ TEST(a_token_is_text)
     char *path = in_test_dir("token"), *pipe = in_test_dir("pipe");
     for (size_t i = 0; i < sizeof(TOKENS) / sizeof(*TOKENS); i++) {
         write_bytes(path, slice(TOKENS[i].bytes, TOKENS[i].size), 0600);
-        REFUSED(EXIT_CODE_USAGE, "must be one line of text", "--token-file", path);
+        REFUSED(TINED_EXIT_USAGE, "must be one line of text", "--token-file", path);
     }
     CHECK_EQ(mkfifo(pipe, 0600), 0);
-    REFUSED(EXIT_CODE_USAGE, "must be a file that only its owner can read", "--token-file", pipe);
+    REFUSED(TINED_EXIT_USAGE, "must be a file that only its owner can read", "--token-file", pipe);
     free(path);
     free(pipe);
 }
@@ -172,14 +172,14 @@ TEST(a_token_may_end_in_any_line_end)
 
 TEST(places_that_cannot_be_are_failures)
 {
-    REFUSED(EXIT_CODE_FAILED, "cannot use /dev/null/x: Not a directory", "--data", "/dev/null/x");
-    REFUSED(EXIT_CODE_FAILED, "cannot use /dev/null", "--socket", "/dev/null/s");
+    REFUSED(TINED_EXIT_FAILED, "cannot use /dev/null/x: Not a directory", "--data", "/dev/null/x");
+    REFUSED(TINED_EXIT_FAILED, "cannot use /dev/null", "--socket", "/dev/null/s");
     char *file = in_test_dir("file"), *below = in_test_dir("file/data");
     write_file(file, "no directory", 0600);
-    REFUSED(EXIT_CODE_FAILED, "file is not a directory", "--data", file);
-    REFUSED(EXIT_CODE_FAILED, "file/data: Not a directory", "--data", below);
-    REFUSED(EXIT_CODE_FAILED, "is there and is no socket; take it away", "--socket", file);
-    REFUSED(EXIT_CODE_FAILED, "cannot open /nowhere/log: No such file", "--log-file",
+    REFUSED(TINED_EXIT_FAILED, "file is not a directory", "--data", file);
+    REFUSED(TINED_EXIT_FAILED, "file/data: Not a directory", "--data", below);
+    REFUSED(TINED_EXIT_FAILED, "is there and is no socket; take it away", "--socket", file);
+    REFUSED(TINED_EXIT_FAILED, "cannot open /nowhere/log: No such file", "--log-file",
             "/nowhere/log");
     free(file);
     free(below);
@@ -195,7 +195,7 @@ static int run_as_nobody(const void *context)
 TEST(a_directory_that_cannot_be_written_to_is_a_failure)
 {
     if (geteuid() != 0) {
-        REFUSED(EXIT_CODE_FAILED, "cannot be written to", "--data", "/usr/tine-test");
+        REFUSED(TINED_EXIT_FAILED, "cannot be written to", "--data", "/usr/tine-test");
         return;
     }
     // What root cannot write to there is not.
@@ -204,7 +204,7 @@ TEST(a_directory_that_cannot_be_written_to_is_a_failure)
     char *before = directory_text(test_dir());
     Run run;
     child_run(&run, run_as_nobody, &config);
-    check_refused(&run, EXIT_CODE_FAILED, "/usr cannot be written to", before);
+    check_refused(&run, TINED_EXIT_FAILED, "/usr cannot be written to", before);
     CHECK(!file_exists(config.socket));
     free(before);
 }
@@ -235,9 +235,9 @@ TEST(a_data_directory_on_a_network_file_system_is_refused)
     for (size_t i = 0; i < sizeof(REFUSED_TYPES) / sizeof(*REFUSED_TYPES); i++) {
         config.file_system_type = REFUSED_TYPES[i].type;
         child_run(&run, run_daemon, &config);
-        check_refused(&run, EXIT_CODE_FAILED, REFUSED_TYPES[i].name, before);
+        check_refused(&run, TINED_EXIT_FAILED, REFUSED_TYPES[i].name, before);
         child_run(&run, check_daemon, &config);
-        check_refused(&run, EXIT_CODE_FAILED, REFUSED_TYPES[i].name, before);
+        check_refused(&run, TINED_EXIT_FAILED, REFUSED_TYPES[i].name, before);
     }
     static const unsigned long ACCEPTED_TYPES[] = {OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC,
                                                    EXT4_SUPER_MAGIC};
@@ -246,7 +246,7 @@ TEST(a_data_directory_on_a_network_file_system_is_refused)
         config.idle_exit_ms = 1; // it starts, and goes
         child_run(&run, run_daemon, &config);
         CHECK_STR(run.errors, "");
-        CHECK_EQ(run.code, EXIT_CODE_STOPPED);
+        CHECK_EQ(run.code, TINED_EXIT_STOPPED);
     }
     free(before);
 }
@@ -262,21 +262,21 @@ TEST(the_directory_of_the_socket_may_be_a_link_but_not_others)
     Run run;
     child_run(&run, run_daemon, &config);
     CHECK_STR(run.errors, "");
-    CHECK_EQ(run.code, EXIT_CODE_STOPPED);
+    CHECK_EQ(run.code, TINED_EXIT_STOPPED);
 
     CHECK_EQ(chmod(real, 0777), 0);
     char *before = directory_text(test_dir());
     child_run(&run, run_daemon, &config);
-    check_refused(&run, EXIT_CODE_FAILED, "others can write to it", before);
+    check_refused(&run, TINED_EXIT_FAILED, "others can write to it", before);
     child_run(&run, check_daemon, &config);
-    check_refused(&run, EXIT_CODE_FAILED, "others can write to it", before);
+    check_refused(&run, TINED_EXIT_FAILED, "others can write to it", before);
     if (geteuid() == 0) { // of another's link nobody knows what it names tomorrow
         CHECK_EQ(chmod(real, 0700), 0);
         CHECK_EQ(lchown(link, 65534, 65534), 0);
         free(before);
         before = directory_text(test_dir());
         child_run(&run, run_daemon, &config);
-        check_refused(&run, EXIT_CODE_FAILED, "belongs to others", before);
+        check_refused(&run, TINED_EXIT_FAILED, "belongs to others", before);
     }
     free(before);
     free(link);
@@ -309,11 +309,11 @@ TEST(a_store_of_a_newer_format_is_refused_and_left_as_it_is)
     make_newer_store(data);
     Run run;
     tined_run(&run, (const char *[]){"--data", data, "--socket", socket, NULL}, NULL);
-    CHECK_EQ(run.code, EXIT_CODE_FAILED); // the files of its locks are there now
+    CHECK_EQ(run.code, TINED_EXIT_FAILED); // the files of its locks are there now
     char *before = directory_text(data);
     tined_run(&run, (const char *[]){"--data", data, "--socket", socket, NULL}, NULL);
     printf("%s", run.errors);
-    CHECK_EQ(run.code, EXIT_CODE_FAILED);
+    CHECK_EQ(run.code, TINED_EXIT_FAILED);
     CHECK(strstr(run.errors, "has storage format 255, but this program reads format") != NULL);
     CHECK_EQ(text_line_count(run.errors), 1);
     char *after = directory_text(data);
@@ -360,7 +360,7 @@ TEST(the_environment_says_the_same_and_a_flag_wins)
 
     tined_run(&run, (const char *[]){"--check-config", NULL},
               (const char *[]){"TINE_EVENTS_MAX=many", NULL});
-    CHECK_EQ(run.code, EXIT_CODE_USAGE);
+    CHECK_EQ(run.code, TINED_EXIT_USAGE);
     CHECK(strstr(run.errors, "TINE_EVENTS_MAX: 'many'") != NULL);
 }
 
@@ -374,7 +374,7 @@ TEST(a_flag_of_the_environment_is_0_or_1)
     tined_run(&run, arguments, (const char *[]){"TINE_EPHEMERAL=0", NULL});
     CHECK(strstr(run.output, "ephemeral=0\n") != NULL);
     tined_run(&run, arguments, (const char *[]){"TINE_EPHEMERAL=false", NULL});
-    CHECK_EQ(run.code, EXIT_CODE_USAGE);
+    CHECK_EQ(run.code, TINED_EXIT_USAGE);
     CHECK(strstr(run.errors, "TINE_EPHEMERAL: 'false' is neither 0 nor 1") != NULL);
 }
 

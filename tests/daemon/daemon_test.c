@@ -29,7 +29,7 @@ TEST(it_serves_says_so_to_systemd_and_stops_when_told)
     CHECK_EQ(found.st_mode & 0777, 0600);
     CHECK_EQ(stat(tined.data, &found), 0);
     CHECK_EQ(found.st_mode & 0777, 0700);
-    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), TINED_EXIT_STOPPED);
     CHECK_STR(tined_said_before(&tined), "STOPPING=1");
     CHECK(!file_exists(tined.socket));
 }
@@ -46,7 +46,7 @@ TEST(a_second_daemon_on_the_same_path_leaves_the_first_alone)
     for (size_t i = 0; i < test_scaled(20); i++) {
         Run run;
         tined_run(&run, (const char *[]){"--data", other, "--socket", tined.socket, NULL}, NULL);
-        CHECK_EQ(run.code, EXIT_CODE_IN_USE);
+        CHECK_EQ(run.code, TINED_EXIT_IN_USE);
         CHECK(strstr(run.errors, pid) != NULL);
         CHECK_EQ(text_line_count(run.errors), 1);
         check_served(sp);
@@ -56,7 +56,7 @@ TEST(a_second_daemon_on_the_same_path_leaves_the_first_alone)
     check_served(late);
     sp_close(&late);
     sp_close(&sp);
-    CHECK_EQ(tined_stop(&tined, SIGINT), EXIT_CODE_STOPPED);
+    CHECK_EQ(tined_stop(&tined, SIGINT), TINED_EXIT_STOPPED);
 }
 
 TEST(a_second_daemon_on_the_same_data_names_the_first)
@@ -71,7 +71,7 @@ TEST(a_second_daemon_on_the_same_data_names_the_first)
     char *before = directory_text(tined.data);
     Run run;
     tined_run(&run, (const char *[]){"--data", tined.data, "--socket", socket, NULL}, NULL);
-    CHECK_EQ(run.code, EXIT_CODE_IN_USE);
+    CHECK_EQ(run.code, TINED_EXIT_IN_USE);
     CHECK(strstr(run.errors, pid) != NULL);
     CHECK_EQ(text_line_count(run.errors), 1);
     CHECK(!file_exists(socket) && !file_exists(lock));
@@ -91,7 +91,7 @@ TEST(what_is_no_socket_is_not_replaced)
     close(file);
     Run run;
     tined_run(&run, (const char *[]){"--data", data, "--socket", path, NULL}, NULL);
-    CHECK_EQ(run.code, EXIT_CODE_FAILED);
+    CHECK_EQ(run.code, TINED_EXIT_FAILED);
     CHECK(strstr(run.errors, "is no socket") != NULL);
     CHECK(file_exists(path));
 }
@@ -131,7 +131,7 @@ TEST(sigterm_and_sigint_under_load_answer_or_refuse_and_lose_nothing)
         CHECK_EQ(session_message_count(sp, session), acknowledged);
         acknowledged += append_until_gone(sp, session, tined.pid, i % 2 ? SIGINT : SIGTERM);
         sp_close(&sp);
-        CHECK_EQ(tined_wait(&tined), EXIT_CODE_STOPPED);
+        CHECK_EQ(tined_wait(&tined), TINED_EXIT_STOPPED);
         tined_forget(&tined);
     }
 }
@@ -176,7 +176,7 @@ TEST(it_leaves_when_nobody_has_been_there_for_long_enough)
     CLEANUP(tined_close) Tined tined;
     tined_place(&tined, "t");
     tined_start(&tined, (const char *[]){"--idle-exit", "20ms", NULL});
-    CHECK_EQ(tined_wait(&tined), EXIT_CODE_STOPPED);
+    CHECK_EQ(tined_wait(&tined), TINED_EXIT_STOPPED);
     CHECK(strstr(file_text(tined.log), "idle for long enough") != NULL);
 }
 
@@ -239,7 +239,7 @@ TEST(a_port_that_is_taken_is_one_clear_line)
               (const char *[]){"--data", data, "--socket", socket, "--listen", url, "--token-file",
                                path, "--log-level", "off", NULL},
               NULL);
-    CHECK_EQ(run.code, EXIT_CODE_IN_USE);
+    CHECK_EQ(run.code, TINED_EXIT_IN_USE);
     CHECK(strstr(run.errors, url) != NULL);
     CHECK_EQ(text_line_count(run.errors), 1);
     CHECK(!file_exists(socket));
@@ -336,6 +336,6 @@ TEST(a_damaged_store_has_its_own_exit_code)
     Run run;
     tined_run(&run, (const char *[]){"--data", tined.data, "--socket", tined.socket, NULL}, NULL);
     printf("%s", run.errors);
-    CHECK_EQ(run.code, EXIT_CODE_STORE);
+    CHECK_EQ(run.code, TINED_EXIT_STORE);
     CHECK_EQ(text_line_count(run.errors), 1);
 }

@@ -53,7 +53,7 @@ static void make_store(void)
     sp_close(&sp);
     CHECK_EQ(kill(child.pid, SIGTERM), 0);
     end(&child, &run);
-    CHECK_EQ(run.code, EXIT_CODE_STOPPED);
+    CHECK_EQ(run.code, TINED_EXIT_STOPPED);
     CHECK_STR(run.errors, "");
 }
 
@@ -69,7 +69,7 @@ TEST(a_last_flush_that_fails_is_told_by_the_exit_code)
     sp_close(&sp);
     CHECK_EQ(kill(child.pid, SIGTERM), 0);
     end(&child, &run);
-    CHECK_EQ(run.code, EXIT_CODE_STORE);
+    CHECK_EQ(run.code, TINED_EXIT_STORE);
     CHECK(strstr(run.errors, "the store cannot be flushed") != NULL);
     CHECK(strstr(run.errors, "data.mdb") != NULL);
 }
@@ -87,5 +87,5 @@ TEST(a_request_that_waits_for_the_disk_is_told_and_the_daemon_ends)
     call_expect(sp, engine_request_synced(METHOD_HEALTH, &request), error_status(ERROR_IO));
     sp_close(&sp);
     end(&child, &run);
-    CHECK_EQ(run.code, EXIT_CODE_STORE);
+    CHECK_EQ(run.code, TINED_EXIT_STORE);
 }

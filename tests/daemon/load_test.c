@@ -21,12 +21,12 @@ TEST(clients_go_on_through_orderly_restarts)
     writers_start(&writers, tined.socket, WRITERS_MAX, 0, /* is_full_allowed= */ false);
     for (size_t i = 0; i < test_scaled(10); i++) {
         writers_wait_acknowledged(&writers, 2 * WRITERS_MAX);
-        CHECK_EQ(tined_stop(&tined, i % 2 ? SIGINT : SIGTERM), EXIT_CODE_STOPPED);
+        CHECK_EQ(tined_stop(&tined, i % 2 ? SIGINT : SIGTERM), TINED_EXIT_STOPPED);
         tined_forget(&tined);
         tined_start(&tined, NULL);
     }
     writers_stop(&writers);
-    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), TINED_EXIT_STOPPED);
     writers_check(&writers, tined.data);
 }
 
@@ -48,7 +48,7 @@ TEST(sighup_under_load_opens_the_log_anew_each_time)
             writers_wait_acknowledged(&writers, 1);
     }
     writers_stop(&writers);
-    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), TINED_EXIT_STOPPED);
     CHECK(strstr(file_text(tined.log), "stopped") != NULL);
     writers_check(&writers, tined.data);
 }
@@ -73,7 +73,7 @@ TEST(a_client_that_does_not_read_keeps_the_daemon_from_nothing)
     for (int waiting = 0; waiting == 0; sched_yield())
         CHECK_EQ(ioctl(silent.fd, FIONREAD, &waiting), 0);
     check_served(sp);
-    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), TINED_EXIT_STOPPED);
     sp_wait_closed(sp);
     sp_wait_closed(silent);
     const char *told = strstr(file_text(tined.log), "does not read its replies");
@@ -140,7 +140,7 @@ TEST(a_daemon_whose_writer_is_held_refuses_what_has_not_begun_and_stops)
     }
     kv_abort(&txn);
     kv_close(kv);
-    CHECK_EQ(tined_wait(&tined), EXIT_CODE_STOPPED);
+    CHECK_EQ(tined_wait(&tined), TINED_EXIT_STOPPED);
     printf("%zu were done, %zu were refused\n", done, refused);
     CHECK(refused >= (size_t)REQUESTS - (size_t)BATCH_REQUESTS_MAX);
     sp_close(&sp);
@@ -152,6 +152,6 @@ TEST(a_daemon_whose_writer_is_held_refuses_what_has_not_begun_and_stops)
     CHECK(stored >= done);
     CHECK(stored + refused <= REQUESTS);
     sp_close(&sp);
-    CHECK_EQ(tined_stop(&tined, SIGTERM), EXIT_CODE_STOPPED);
+    CHECK_EQ(tined_stop(&tined, SIGTERM), TINED_EXIT_STOPPED);
     request_free(&request);
 }

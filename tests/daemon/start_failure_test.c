@@ -55,7 +55,7 @@ static int start_in_child(const void *context)
     ErrorDetail detail = {{0}};
     Error error = config_read(count, (char **)(uintptr_t)arguments, &detail, &config);
     if (error) fprintf(stderr, "%s\n", detail.text);
-    if (error) return EXIT_CODE_USAGE;
+    if (error) return TINED_EXIT_USAGE;
     CHECK_EQ(close_range(STDERR_FILENO + 1, ~0U, 0), 0);
     struct rlimit limit = {start->descriptors_max, start->descriptors_max};
     if (start->descriptors_max > 0) CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -81,16 +81,16 @@ static bool start_serves(const Start *start, Run *run)
     CHECK_EQ(waitpid(child.pid, &status, 0), child.pid);
     child_end(&child, status, run);
     tined_forget(&tined);
-    if (is_ready) CHECK_EQ(run->code, EXIT_CODE_STOPPED);
+    if (is_ready) CHECK_EQ(run->code, TINED_EXIT_STOPPED);
     return is_ready;
 }
 
 static void check_told(const Run *run, const char *what, const char *cause)
 {
-    if (run->code != EXIT_CODE_FAILED || !strstr(run->errors, cause)) {
+    if (run->code != TINED_EXIT_FAILED || !strstr(run->errors, cause)) {
         printf("code %d, wanted: %s\n%s", run->code, cause, run->errors);
     }
-    CHECK_EQ(run->code, EXIT_CODE_FAILED);
+    CHECK_EQ(run->code, TINED_EXIT_FAILED);
     CHECK(strstr(run->errors, what) != NULL);
     CHECK(strstr(run->errors, cause) != NULL);
     CHECK_EQ(text_line_count(run->errors), 1);

@@ -42,10 +42,10 @@ static void check_loser(const Run *run, pid_t winner)
 {
     char pid[64];
     snprintf(pid, sizeof(pid), "is in use by the process with pid %d;", winner);
-    if (run->code != EXIT_CODE_IN_USE || !strstr(run->errors, pid)) {
+    if (run->code != TINED_EXIT_IN_USE || !strstr(run->errors, pid)) {
         printf("wanted: %s\n%s", pid, run->errors);
     }
-    CHECK_EQ(run->code, EXIT_CODE_IN_USE);
+    CHECK_EQ(run->code, TINED_EXIT_IN_USE);
     CHECK(strstr(run->errors, pid) != NULL);
     CHECK_EQ(text_line_count(run->errors), 1);
 }
@@ -105,7 +105,7 @@ TEST(what_keeps_it_from_starting_is_in_the_log_s_file_too)
     CHECK_EQ(mkdir(path, 0700), 0);
     tined_run(&run, (const char *[]){"--data", data, "--socket", socket, "--log-file", log, NULL},
               NULL);
-    CHECK_EQ(run.code, EXIT_CODE_FAILED);
+    CHECK_EQ(run.code, TINED_EXIT_FAILED);
     snprintf(cause, sizeof(cause), "msg=\"cannot start\" error=IO detail=\"cannot open %s: ", path);
     if (!strstr(file_text(log), cause)) printf("wanted: %s\n%s", cause, file_text(log));
     CHECK(strstr(file_text(log), cause) != NULL);
