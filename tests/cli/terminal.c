@@ -48,8 +48,12 @@ static int read_more(Terminal *terminal)
 {
     size_t room = TERMINAL_BYTES_MAX - 1 - terminal->size;
     CHECK(room > 0);
-    ssize_t size = read(terminal->fd, terminal->text + terminal->size, room);
+    char *end = terminal->text + terminal->size;
+    ssize_t size = read(terminal->fd, end, room);
     if (size < 0 && errno == EINTR) return 1;
+    // The other side may be closed between the kernel's look for bytes and its look for the end: the
+    // first EIO may come before the last bytes.
+    if (size < 0 && errno == EIO) size = read(terminal->fd, end, room);
     if (size <= 0) return 0;
     terminal->size += (size_t)size;
     return 1;
