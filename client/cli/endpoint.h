@@ -4,8 +4,8 @@
 
 #include "cli.h"
 
-// Fills `cli->url`. What comes first wins: --url, --socket, $TINE_URL, $TINE_SOCKET, the place where
-// tined listens by default. EXIT_USAGE, printed.
+// Fills `cli->url`. The first that is given counts: --url, --socket, $TINE_URL, $TINE_SOCKET, the
+// place where tined listens by default. EXIT_USAGE, printed.
 MUST_USE int endpoint_read(Cli *cli);
 
 // Opens `cli->tine` for the URL, in the place of the one that is open. Connects to nothing yet.

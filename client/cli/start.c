@@ -80,9 +80,9 @@ static int say_late(const Cli *cli, const char *socket_path)
 // one that was closed without a word. A client that found nobody waits before it tries again, so
 // each look gets a fresh one.
 //
-// Where nobody listens an attempt fails at once. The kernel accepts connections for a tined that was
-// stopped, and libtine gives up on such a one after 5 s: it is asked again until the time is up.
-// Then EXIT_UNAVAILABLE, said.
+// Where nobody listens an attempt fails at once. For a tined that was stopped the kernel accepts
+// connections, and libtine gives up on each after 5 s: it is asked again until the time is up. Then
+// the result is EXIT_UNAVAILABLE, printed.
 static int look(Cli *cli, const char *socket_path, bool *out_listens)
 {
     int64_t begun_ns = clock_monotonic_ns(), until_ns = begun_ns + cli->call.timeout_ms * 1000000;

@@ -22,9 +22,9 @@ JsonFault json_string_end(Slice text, size_t at, size_t *out_end);
 // The same for a string of well-formed JSON: returns the byte after the closing quote.
 size_t json_string_skip(Slice text, size_t at);
 
-// Decodes what is between the quotes into `out`, which has room for `inside.size` bytes. Returns the
-// first fault, with `out_bytes` where it is in `inside`. ESCAPE, HEX, NUL, SURROGATE. Bytes that are
-// not an escape are copied as they are.
+// Decodes what is between the quotes into `out`, which has room for `inside.size` bytes. Returns
+// the first fault (ESCAPE, HEX, NUL or SURROGATE), and then `out_bytes` is where it is in `inside`.
+// Bytes outside of escapes are copied as they are.
 JsonFault json_string_decode(Slice inside, char *out, size_t *out_bytes);
 
 // The same for strings of other programs: writes U+FFFD for whatever is a fault or not UTF-8, and

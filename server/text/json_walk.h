@@ -38,9 +38,9 @@ bool json_is_false(Slice value);
 MUST_USE Error json_members(Slice object, const char *const *names, size_t count, Slice *out,
                             Buffer *rest);
 
-// A string, decoded, with a NUL behind it. What our strings cannot hold (NUL, half a surrogate
-// pair, bytes that are not UTF-8) becomes U+FFFD. "" for a value that is not a string. NULL past the
-// arena's budget.
+// Returns a string, decoded and NUL-terminated, in the arena. What our strings cannot hold (NUL,
+// half a surrogate pair, bytes that are not UTF-8) becomes U+FFFD. "" for a value that is not a
+// string. NULL past the arena's budget.
 char *json_text(Arena *arena, Slice value);
 
 // A number; 0 for a value that is not one, or that has no place in an int64.

@@ -61,8 +61,8 @@ void print_json_text(const Printer *out, Slice text);
 // Writes what is buffered. Returns false if it could not be written.
 bool print_flush(const Printer *out);
 
-// Returns the text as %s prints it, in at most `columns_max` columns (0: no limit). The caller frees
-// it. NULL when out of memory.
+// Returns the text as %s prints it, in at most `columns_max` columns (0: no limit). The caller
+// frees it. NULL when out of memory.
 char *print_line(const char *text, PrintUse use, size_t columns_max);
 
 // The columns that a line of text takes as it is; of what cannot be printed, none.

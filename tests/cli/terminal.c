@@ -51,8 +51,8 @@ static int read_more(Terminal *terminal)
     char *end = terminal->text + terminal->size;
     ssize_t size = read(terminal->fd, end, room);
     if (size < 0 && errno == EINTR) return 1;
-    // The other side may be closed between the kernel's look for bytes and its look for the end: the
-    // first EIO may come before the last bytes.
+    // The other side may write and close between the kernel's check for bytes and its check for the
+    // end: the first EIO may come before the last bytes.
     if (size < 0 && errno == EIO) size = read(terminal->fd, end, room);
     if (size <= 0) return 0;
     terminal->size += (size_t)size;
