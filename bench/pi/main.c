@@ -3,10 +3,10 @@
 //
 //     bench_pi [--quick] [--only NAME] [--directory DIR]
 //
-// The file has 50 MB (a tenth with --quick): turns of a user, an agent and a tool, the median line
-// 2 KiB, none over 64 KiB, now and then a branch. The peer puts every row that the import left in
-// its store, table by table, into a new file, in as many durable transactions as there would be if
-// 512 entries went into each, as the import has it at best.
+// The file has 50 MB (a tenth with --quick): turns of a user, an agent and a tool, lines of 2 KiB
+// in the median and 64 KiB at most, with some branches. The comparison writes every row of the
+// imported store, table by table, to a new file, with one durable transaction for 512 entries, the
+// best that the import can do.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static const double TARGET = 0.5;
 static size_t write_entry(FILE *file, Random *random, size_t number, size_t parent)
 {
     static char text[LINE_BYTES_MAX + 1];
-    // Half of the lines are shorter than the median; the others grow to 32 times of it.
+    // Half of the lines are shorter than the median; the others have up to 32 times as much.
     size_t size = random_below(random, LINE_BYTES_MEDIAN);
     if (random_below(random, 2)) size = LINE_BYTES_MEDIAN << random_below(random, 3);
     if (random_below(random, 500) == 0) size = LINE_BYTES_MAX - 2048;
@@ -61,7 +61,7 @@ static size_t write_entry(FILE *file, Random *random, size_t number, size_t pare
     return (size_t)(bytes + fprintf(file, "}\n"));
 }
 
-// Returns how many entries it has.
+// Returns the number of entries.
 static size_t write_file(FILE *file, size_t bytes_min)
 {
     Random random;
@@ -108,7 +108,7 @@ static void copy_commit(Copy *copy)
     require(mdb_txn_begin(copy->to, NULL, 0, &copy->write) == 0, "mdb_txn_begin");
 }
 
-// `work` sees each row of each table.
+// Calls `work` for each row of each table.
 static void each_row(Copy *copy, void (*work)(Copy *copy, MDB_dbi table, MDB_val *, MDB_val *))
 {
     MDB_cursor *names, *rows;

@@ -1,4 +1,4 @@
-// The lines of a file, and who looks whether they are JSON.
+// Reading lines through a window, and checking ahead whether they are JSON.
 
 #include "importers/lines_ahead.h"
 
@@ -27,7 +27,7 @@ static void closep(FILE **file)
     fclose(*file);
 }
 
-// Lines of all lengths; every `bad_every`-th is no JSON.
+// Lines of all lengths; every `bad_every`-th is not JSON.
 static FILE *file_with_lines(size_t bytes, size_t bad_every)
 {
     FILE *file = tmpfile();
@@ -87,7 +87,7 @@ TEST(line_window_has_less_than_was_asked_for_only_at_the_end)
     CHECK_EQ(bytes.size, 0);
 }
 
-// The same answer for each line, whoever of the two has looked at it.
+// Checks that the answer for each line is right, whether the thread or the reader has checked it.
 static void check_answers(size_t bytes, size_t bad_every)
 {
     CLEANUP(closep) FILE *file = file_with_lines(bytes, bad_every);

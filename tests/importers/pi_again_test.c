@@ -1,5 +1,5 @@
-// Files of pi's that are imported again: grown, rewritten by pi, or after an import that was cut
-// off.
+// Importing a file of pi again: after it has grown, after pi has rewritten it, or after an import
+// that was interrupted.
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const char *text_of(PiStore *store, const char *id)
     return text;
 }
 
-// A line of which the message and the original fit in no request together.
+// The message and the original of these lines do not fit into one request.
 TEST(pi_entry_of_many_megabytes_is_imported_and_comes_back)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
@@ -49,7 +49,7 @@ TEST(pi_entry_of_many_megabytes_is_imported_and_comes_back)
     }
 }
 
-// Longer than any text of ours: the line has it whole.
+// Longer than the field allows. The original has all of it.
 TEST(pi_summary_over_4_mib_is_cut)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
@@ -116,7 +116,7 @@ TEST(pi_parents_of_stored_entries_stay)
     pi_export_is_same(store);
 }
 
-// An entry as an import leaves it that ends before its line is stored.
+// Appends an entry without its original, as an interrupted import does.
 static void append_bare(PiStore *store, NewMessage *message, const char *id, const char *parent)
 {
     External external = EXTERNAL__INIT;
@@ -187,7 +187,7 @@ TEST(pi_import_that_was_cut_off_after_its_last_entry_is_finished_by_the_next)
     CHECK_STR(reply->session->head_id, last->message->id);
 }
 
-// What was changed here after an import that came to its end is not changed back.
+// Changes that were made here after a complete import are kept.
 TEST(pi_import_again_leaves_head_and_title_where_they_are)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -230,7 +230,7 @@ TEST(pi_title_is_the_last_name)
     CLEANUP(reply_freep) GetSessionResponse *second = pi_session(store);
     CHECK_STR(second->session->title, "four");
 
-    // One that is appended here is the title too, and stays it when the file is imported again.
+    // A name that is appended here becomes the title, and the next import of the file keeps it.
     static char five[] = "five";
     NewMessage name = NEW_MESSAGE__INIT;
     name.kind = MESSAGE_KIND_NAME;
@@ -250,7 +250,7 @@ static void version_1(PiStore *store)
     pi_line(store, "{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"b\"}}");
 }
 
-// pi gives the entries ids when it opens such a file, other ones each time, and writes it anew.
+// When pi opens such a file, it gives the entries random IDs and rewrites the file.
 TEST(pi_version_1_that_pi_has_migrated_since_is_the_same_session)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -278,7 +278,7 @@ TEST(pi_version_1_that_pi_has_migrated_since_is_the_same_session)
     CHECK_EQ(store->importer.report.entries_new, 4);
     pi_export_is_same(store);
 
-    // The older file again, from a backup: nothing is made of it.
+    // The older file again, for example from a backup: it is refused.
     version_1(store);
     FILE *file = tmpfile();
     CHECK(file != NULL);

@@ -1,6 +1,6 @@
-// The context: BuildContext on an imported session is pi's buildSessionContext, case by case and on
-// random trees. The other side of the comparison is written here from pi's documented behaviour
-// alone: it knows the entries as they stand in the file, and nothing of ours.
+// BuildContext on an imported session gives what pi's buildSessionContext gives, case by case and
+// on random trees. The expected result is computed here, from pi's documented behaviour and the
+// entries of the file alone.
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +150,7 @@ static void system_message(PiStore *store, const char *id, const char *parent)
         id, parent, id);
 }
 
-// Since 0.87: the compaction carries what its context begins with.
+// Since pi 0.87.
 TEST(pi_context_of_a_compaction_begins_with_its_system_message)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -250,7 +250,7 @@ TEST(pi_context_of_an_orphan_begins_with_it)
     CHECK_STR(pi_context(store), "user:2 | off none");
 }
 
-// A random tree, and pi's own way through it.
+// A random tree, and the context that pi builds from it.
 
 typedef enum NodeKind {
     NODE_USER,
@@ -271,7 +271,7 @@ typedef enum NodeKind {
 typedef struct Node {
     NodeKind kind;
     char id[ID_TEXT_BYTES];
-    char parent[ID_TEXT_BYTES];     // "": none
+    char parent[ID_TEXT_BYTES];     // "": it has none
     char first_kept[ID_TEXT_BYTES]; // of a compaction
     unsigned value;                 // a level, a model, or whether a summary says anything
 } Node;
@@ -302,7 +302,7 @@ static void grow(Tree *tree)
         if (choice == 1) snprintf(node->parent, sizeof(node->parent), "gone");
         snprintf(node->first_kept, sizeof(node->first_kept), "n%u", below(tree, (unsigned)i + 2));
     }
-    // Some come in another order: children before their parents.
+    // In some files children come before their parents.
     for (size_t i = below(tree, 4); i > 0 && count > 1; i--) {
         Node *a = &tree->nodes[below(tree, (unsigned)count)];
         Node *b = &tree->nodes[below(tree, (unsigned)count)];
@@ -439,7 +439,7 @@ static void emit_path(FILE *out, const Node *const *path, size_t count)
     }
 }
 
-// Steps 1 and 2: `leaf` NULL is pi's null, an unknown one falls back to the last entry.
+// Steps 1 and 2. `leaf` NULL is pi's null; if it is unknown, the last entry is the leaf.
 static const char *context_of(const Tree *tree, const char *leaf)
 {
     static char text[CONTEXT_BYTES_MAX];

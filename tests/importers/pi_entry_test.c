@@ -1,4 +1,4 @@
-// Fields of pi's, one by one, where docs/systems/pi.md says what becomes of them.
+// What each field of pi becomes, as docs/systems/pi.md says.
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ TEST(pi_answer_that_failed_is_failed)
     CHECK_EQ(second->message->status, MESSAGE_STATUS_COMPLETE);
 }
 
-// A text of `size` bytes that ends in '.'.
+// Adds a text of `size` bytes that ends in '.'.
 static void long_text(PiStore *store, size_t size)
 {
     char *text = malloc(size + 1);
@@ -309,7 +309,7 @@ TEST(pi_project_option_takes_the_place_of_the_headers)
     shell_shows(shell, "/other\n");
 }
 
-// Cut in the middle of a character, it is shorter than the longest name.
+// The cut would be in the middle of a character, so the name is shorter than the longest one.
 TEST(pi_long_names_of_wide_characters_are_found_again)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();

@@ -1,5 +1,5 @@
-// What is written for pi where the file is not the one that came in: forks, new entries, purged
-// ones, and files in an order that only pi understands.
+// Exports that differ from an imported file: forks, new entries, purged entries. And files whose
+// order must be kept.
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void shows(const char *text, const char *part)
     CHECK(strstr(text, part) != NULL);
 }
 
-// Goes on with what was exported, as another file.
+// Makes the export the file to import.
 static void take_export(PiStore *store)
 {
     const char *text = pi_export_text(store);
@@ -34,7 +34,7 @@ static void take_export(PiStore *store)
     memcpy(store->text, text, store->size + 1);
 }
 
-// No entry of a file is an orphan; counts them.
+// Checks that every entry comes after its parent. Returns the number of entries.
 static size_t check_parents(const char *text)
 {
     size_t count = 0;
@@ -58,7 +58,7 @@ static void id_of(PiStore *store, const char *entry, char out[STORE_ID_BYTES])
     snprintf(out, STORE_ID_BYTES, "%s", reply->message->id);
 }
 
-// Its branches hang below what its history does not show any more.
+// Its branches begin at entries that are no longer in its history.
 TEST(pi_export_of_a_fork_with_branches_has_everything_that_it_inherited)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -89,7 +89,7 @@ TEST(pi_export_of_a_fork_with_branches_has_everything_that_it_inherited)
     pi_export_is_same(store);
 }
 
-// What it reads is kept for it, but has no session any more, and no lines.
+// The entries that the fork reads are kept, but their session and their originals are gone.
 TEST(pi_export_of_a_fork_whose_origin_was_purged_has_its_history)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -148,7 +148,7 @@ TEST(pi_export_of_a_fork_names_its_parent)
     shows(pi_export_text(store), name);
 }
 
-// Labels may stand behind the fork point, or on a branch that the fork does not have.
+// Labels may come after the fork point, or be on a branch that the fork does not have.
 TEST(pi_export_of_a_fork_keeps_the_labels_of_what_it_inherited)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -186,7 +186,7 @@ TEST(pi_export_of_a_fork_keeps_the_labels_of_what_it_inherited)
     CHECK(strstr(store->exported, "another branch") == NULL);
     CHECK(strstr(store->exported, "after the fork") == NULL);
 
-    // A fork of the fork has what its parent had: a newer label of 2, and none of 1.
+    // A fork of the fork has the labels of its parent: a newer one for 2, and none for 1.
     label(store, second, "newer");
     label(store, first, "");
     fork_at(store, second);
@@ -196,7 +196,7 @@ TEST(pi_export_of_a_fork_keeps_the_labels_of_what_it_inherited)
     CHECK(strstr(store->exported, "behind") == NULL);
     take_export(store);
     pi_import_ok(store);
-    static const char CONTEXT[] = "user=1@1 user=2@1 user=own@"; // wherever the labels stand
+    static const char CONTEXT[] = "user=1@1 user=2@1 user=own@"; // wherever the labels are
     CHECK(strncmp(pi_context_texts(store), CONTEXT, strlen(CONTEXT)) == 0);
 }
 
@@ -230,7 +230,7 @@ TEST(pi_export_of_a_fork_has_the_lines_that_it_inherited)
     shows(store->exported, "\"parentId\":\"y\"");
 }
 
-// Every line as it was, but for what version 1 has otherwise.
+// Lines stay as they were, except for what is different in version 1.
 TEST(pi_export_of_version_1_keeps_types_and_contents)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -274,7 +274,8 @@ TEST(pi_header_of_version_1_keeps_its_fields_when_entries_are_added)
     snprintf(wanted, sizeof(wanted), "{\"type\":\"session\",\"version\":3,%s\n", MORE);
     CHECK(strncmp(pi_export_text(store), wanted, strlen(wanted)) == 0);
 
-    // A version that is there is replaced, and white space behind a lone header is not kept.
+    // The version is replaced if there is one; white space after a header without entries is
+    // dropped.
     store->size = 0;
     pi_line(store, "{\"type\":\"session\",\"version\":1,\"id\":\"v\",\"provider\":\"p\"} ");
     pi_import_ok(store);
@@ -301,7 +302,7 @@ TEST(pi_header_alone_comes_back_with_what_follows_it)
     }
 }
 
-// One that our JSON cannot hold is written anew; the lines are as they were.
+// A header that our JSON fields cannot hold is replaced by a new one. The lines stay.
 TEST(pi_header_that_cannot_be_kept_is_written_anew)
 {
     static const char *const BEGINNINGS[] = {"{\"type\":\"session\"",
@@ -395,7 +396,7 @@ TEST(pi_deleted_entry_is_a_note_that_others_hang_below)
     CHECK_EQ(check_parents(pi_export_text(store)), 2);
 }
 
-// pi writes its list once more, header and all, when it goes on with a file that has no answer yet.
+// pi writes the whole list again, with its header, when it continues a file that has no answer yet.
 TEST(pi_list_that_stands_twice_comes_back_in_its_order)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -417,7 +418,7 @@ TEST(pi_list_that_stands_twice_comes_back_in_its_order)
     CHECK_EQ(check_parents(pi_export_text(store)), 4);
 }
 
-// The same when the first list was there before the second was written.
+// The same, with an import between the two lists.
 TEST(pi_list_that_stands_twice_since_it_was_imported_comes_back_in_its_order)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -458,7 +459,7 @@ TEST(pi_rings_and_late_parents_come_back_in_their_own_order)
     pi_import_ok(store);
     CHECK_EQ(store->importer.report.entries_new, 8);
     pi_export_is_same(store);
-    pi_append_text(store, "later"); // what is added stands behind them
+    pi_append_text(store, "later"); // what is added comes after them
     CHECK(strncmp(pi_export_text(store), store->text, store->size) == 0);
     pi_rewind(store, NULL);
     user(store, "f", "g");
@@ -467,8 +468,8 @@ TEST(pi_rings_and_late_parents_come_back_in_their_own_order)
     shows(pi_export_text(store), "\"id\":\"f\"");
 }
 
-// pi finds the later "d" by the ID. With the earlier one behind it, "d" and "c" would be ancestors
-// of each other, and pi would never come to an end.
+// pi finds the later "d" by the ID. If the earlier one came last, "d" and "c" would be ancestors of
+// each other, and pi would loop forever.
 TEST(pi_id_used_twice_around_its_child_comes_back_in_its_own_order)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -487,7 +488,7 @@ TEST(pi_id_used_twice_around_its_child_comes_back_in_its_own_order)
     pi_export_is_same(store);
 }
 
-// Every child stands before its parent.
+// Every child comes before its parent.
 TEST(pi_file_upside_down_comes_back_as_it_was)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -502,7 +503,7 @@ TEST(pi_file_upside_down_comes_back_as_it_was)
     pi_export_is_same(store);
 }
 
-// Whoever takes the file waits until something is shown.
+// The reader of the file waits until progress is shown.
 TEST(pi_export_shows_at_a_terminal_how_far_it_is)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();

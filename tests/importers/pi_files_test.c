@@ -53,14 +53,13 @@ TEST(pi_directories_are_imported_with_all_below_them)
     shell_shows(shell, "sessions: 0 new, 3 there already");
 }
 
-// The files are as many as one directory of pi's has after a year.
 TEST(pi_import_shows_at_a_terminal_how_many_files_are_done)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
     shell_ok(shell, "mkdir sessions; mkfifo sessions/wait");
     session_file(shell, "sessions/1.jsonl", "1");
     session_file(shell, "sessions/2.jsonl", "2");
-    // The fifo holds the import back until the terminal has shown where it is.
+    // The FIFO stops the import until the terminal has shown its progress.
     CLEANUP(terminal_close)
     Terminal *terminal = terminal_start("tine --url embedded:s import pi sessions sessions/wait "
                                         "sessions/1.jsonl",

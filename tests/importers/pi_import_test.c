@@ -1,4 +1,4 @@
-// Files of pi's come in whole, whatever they hold, and go out as they were.
+// Files of pi are imported whole, whatever they contain, and exported as they were.
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include "pi_steps.h"
 #include "shell.h"
 
-// Turns, with fields that we do not know at every level.
+// Adds turns that have unknown fields at every level.
 static void turns(PiStore *store)
 {
     pi_line(store, "%s",
@@ -59,7 +59,7 @@ static void turns(PiStore *store)
             "\"aborted\",\"timestamp\":1763632808000,\"errorMessage\":\"stopped\"}}");
 }
 
-// A line of each type.
+// Adds a line of each type.
 static void every_type(PiStore *store)
 {
     pi_begin(store, "every-type");
@@ -309,7 +309,7 @@ TEST(pi_byte_order_mark_is_skipped)
     CHECK_STR(pi_export_text(store), store->text + 3);
 }
 
-// JavaScript takes it for white space, and what is around the file is no part of it.
+// JavaScript treats it as white space, which pi trims from the whole file.
 TEST(pi_byte_order_mark_behind_blank_lines_is_skipped)
 {
     CLEANUP(pi_store_close) PiStore *store = pi_store_open();
@@ -440,7 +440,7 @@ static void version_1(PiStore *store, const char *index)
     pi_line(store, "{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}");
 }
 
-// How many messages the context has: the ids are made, so they are counted.
+// Returns the number of messages in the context. Their IDs are not known, because they are made.
 static size_t count(const char *text, const char *word)
 {
     size_t found = 0;
@@ -568,14 +568,14 @@ TEST(pi_entries_appended_here_follow_in_pis_words)
                        "\"from \\\"tine\\\"\\n\"}],\"timestamp\":") != NULL);
 }
 
-// Everything written anew from what the store keeps, and imported again, is the same session.
+// Lines that are written from the store give the same session when they are imported.
 TEST(pi_lines_written_from_the_store_mean_the_same)
 {
     CLEANUP(pi_store_close) PiStore *store = imported_every_type();
     char before[4096];
     pi_rewind(store, "k1");
     snprintf(before, sizeof(before), "%s", pi_context(store));
-    // A fork holds nothing of its own: all its lines are written from what it inherited.
+    // The fork has no entries of its own: all its lines are written from what it inherited.
     CHECK(strstr(before, "compactionSummary:k1=so far,1234 toolResult:r1") == before);
     pi_forget_lines(store);
     pi_fork(store);
@@ -617,7 +617,8 @@ TEST(pi_import_and_export_on_the_command_line)
     shell_says(shell, "cannot read nowhere.jsonl");
 }
 
-// Of `bytes_min`: the median line 2 KiB, none over 64 KiB, a branch now and then.
+// Adds at least `bytes_min` bytes: lines of 2 KiB in the median and 64 KiB at most, with some
+// branches.
 static void write_large(FILE *file, size_t bytes_min, bool has_branches)
 {
     enum { MEDIAN = 2048, LONGEST = 60 * 1024 };
@@ -658,7 +659,7 @@ TEST(pi_large_file_is_imported_in_bounded_memory)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     shell_ok(shell, "tine import pi large.jsonl"); // their own memory is not ours to bound
 #else
-    // 48 MiB of data, for a file that is larger; the client of a tined, which has the store.
+    // The client of a tined may use 48 MiB of data, which is less than the file has.
     shell_ok(shell, "ulimit -d 49152 && tine import pi large.jsonl");
 #endif
     shell_shows(shell, "sessions: 1 new");
@@ -672,7 +673,7 @@ typedef struct Intruder {
     atomic_uint appended;
 } Intruder;
 
-// Appends to the session that is being imported, from when it is there.
+// Appends to the session while it is imported.
 static void *intrude(void *context)
 {
     Intruder *intruder = context;
@@ -707,7 +708,7 @@ static void *intrude(void *context)
     return NULL;
 }
 
-// Each line of the file is there once, below the line before it: `number` counts them.
+// Each line of the file is stored once, as the child of the line before it. `number` counts them.
 static void check_chain(const Message *message, char last_id[STORE_ID_BYTES], unsigned *number)
 {
     if (!message->external) return;

@@ -1,7 +1,8 @@
-// Random files of all versions, with ids used twice, rings, orphans and parents that come late: our
-// store makes of them what pi makes of them, message by message, from every leaf. The other side is
-// written here from pi's documented behaviour alone: it knows the lines of the file, and nothing of
-// ours. Where pi would walk for ever, in rings, the first entry of one begins a history.
+// Random files of all versions, with IDs used twice, rings, missing parents and parents that come
+// late: the store gives the same context as pi, message by message, from every leaf, and the export
+// is the file again. The expected context is computed here, from pi's documented behaviour and the
+// lines of the file alone. In a ring, where pi would loop forever, the first entry begins a
+// history.
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +31,10 @@ typedef enum RowKind {
     ROW_KIND_COUNT,
 } RowKind;
 
-// An entry; its place in the file tells it from all others.
+// An entry. Its index in the file identifies it.
 typedef struct Row {
     RowKind kind;
-    char id[ID_TEXT_BYTES], parent[ID_TEXT_BYTES]; // "": none
+    char id[ID_TEXT_BYTES], parent[ID_TEXT_BYTES]; // "": it has none
     char first_kept[ID_TEXT_BYTES];                // of a compaction
     int first_kept_index;                          // in version 1
 } Row;
@@ -186,9 +187,9 @@ static void write_file(PiStore *store, RandomFile *file)
         put_row(store, file, i);
 }
 
-// What pi makes of it.
+// What pi does with the file.
 
-// Version 1 is a chain, and what a compaction keeps is a place in it, the header being 0.
+// Version 1 is a chain, and a compaction names its first kept entry by index. The header is 0.
 static void migrate(RandomFile *file)
 {
     for (int i = 0; i < file->count && file->version < 2; i++) {
@@ -201,7 +202,7 @@ static void migrate(RandomFile *file)
     }
 }
 
-// The later entry has an id.
+// The latest entry with an ID.
 static int row_of(const RandomFile *file, const char *id)
 {
     int i = file->count - 1;
@@ -284,8 +285,8 @@ static const char *context_of(const RandomFile *file, int leaf)
     return text;
 }
 
-// A file whose parents come first goes out as it came in, and may come in bit by bit. An entry that
-// has lost its id to a later one is on no path; its parent is looked for before it.
+// Whether parents come before their children. Such a file may be imported in parts. An entry whose
+// ID is used again later is on no path; its parent is looked for before it.
 static bool is_in_order(const RandomFile *file)
 {
     for (int i = 0; i < file->count; i++) {
@@ -310,8 +311,8 @@ static bool has_ids_twice(const RandomFile *file)
     return false;
 }
 
-// Where an id means in the first bit what it means in the whole file, the bits are the file.
-static void import_in_bits(PiStore *store, RandomFile *file)
+// Imports the first part of the file. Each ID must mean in it what it means in the whole file.
+static void import_first_part(PiStore *store, RandomFile *file)
 {
     int first = (int)below(file, (unsigned)file->count);
     char kept = store->text[file->ends[first]];
@@ -332,7 +333,7 @@ static void check_leaves(PiStore *store, const RandomFile *file)
     CHECK_EQ(tine_list_messages(store->importer.tine, NULL, &request, &log), 0);
     CHECK_EQ(log->n_messages, (size_t)file->count);
     for (int i = 0; i < file->count; i++) {
-        if (row_of(file, file->rows[i].id) != i) continue; // of no id any more
+        if (row_of(file, file->rows[i].id) != i) continue; // its ID belongs to a later entry
         if (file->version < 2) {
             pi_rewind_to(store, log->messages[i]->id);
         } else {
@@ -356,7 +357,7 @@ TEST(pi_random_files_mean_to_us_what_they_mean_to_pi)
         write_file(store, &file);
         migrate(&file);
         bool is_ordered = is_in_order(&file);
-        if (is_ordered && !has_ids_twice(&file) && below(&file, 2)) import_in_bits(store, &file);
+        if (is_ordered && !has_ids_twice(&file) && below(&file, 2)) import_first_part(store, &file);
         pi_import_ok(store);
         CHECK_STR(pi_context_texts(store), context_of(&file, file.count - 1));
         check_leaves(store, &file);

@@ -1,4 +1,4 @@
-// Files of pi's, and what the store makes of them.
+// Steps of the tests of pi's files.
 
 #include "pi_steps.h"
 
@@ -240,7 +240,7 @@ static void put_marker(FILE *out, const Message *message, bool has_texts)
     }
 }
 
-// As it is for an entry of the file as the leaf; NULL: the head.
+// The context with an entry of the file as the leaf; NULL: the head.
 static const char *context(PiStore *store, const char *id, bool has_texts)
 {
     static char text[PI_LINES_BYTES_MAX];
