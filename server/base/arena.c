@@ -1,9 +1,9 @@
-// Arenas: bump allocation in blocks that double, freed or kept in one go.
+// Arenas: bump allocation in blocks that double in size.
 //
-// Only the block at the head of the list is allocated from. A request that no ordinary block would
-// hold gets a block of its own, which goes behind the head so that the head's room is not lost.
-// Under AddressSanitizer what is not handed out is poisoned, so that a use after arena_reset is
-// reported although the memory is still ours.
+// Only the block at the head of the list has free room. A request that is too large for an ordinary
+// block gets a block of its own, which goes behind the head so that the head's room is not lost.
+// Under AddressSanitizer free room is poisoned, so a use after arena_reset is reported although the
+// memory still belongs to the arena.
 
 #include "base/arena.h"
 
@@ -53,7 +53,7 @@ void arena_init(Arena *arena, size_t budget_bytes)
 
 void *arena_alloc(Arena *arena, size_t size)
 {
-    // Zero bytes cost one unit too: every result is distinct, and no loop allocates for nothing.
+    // Zero bytes cost one unit too, so that every result is distinct and no loop is free.
     if (size == 0) size = 1;
     size_t left = arena->budget_bytes - arena->used_bytes;
     if (size > SIZE_MAX - ARENA_ALIGNMENT + 1) {
@@ -99,7 +99,7 @@ static ArenaBlock *block_with_room(Arena *arena, size_t size)
     return block;
 }
 
-// Doubling stops where a block would no longer be kept over a reset.
+// Blocks double up to the size that is still kept over a reset.
 static size_t block_capacity_next(const Arena *arena)
 {
     if (!arena->blocks) return ARENA_BLOCK_BYTES_MIN;

@@ -1,8 +1,8 @@
-// Arenas: memory that is freed at once, with a budget in bytes.
+// Arenas: memory that is freed all at once, with a budget in bytes.
 //
-// A call's request, its decoded messages and what its handler builds live in one arena, which is
-// reset when the call has been answered. Nothing in it is freed singly. The budget bounds what a
-// hostile request can make the server allocate: past it, allocation returns NULL.
+// A call's decoded request and everything that its handler builds are in one arena, which is reset
+// when the call has been answered. Nothing in it is freed on its own. The budget limits what a
+// hostile request can make the server allocate: beyond it, allocation returns NULL.
 
 #pragma once
 
@@ -14,28 +14,30 @@
 typedef struct ArenaBlock ArenaBlock;
 
 typedef struct Arena {
-    ArenaBlock *blocks;           // newest first; one is kept over a reset
-    size_t budget_bytes;          // what may be handed out in all
-    size_t used_bytes;            // handed out since the last reset, alignment included
-    bool is_exhausted;            // the budget refused an allocation …
-    bool is_out_of_memory;        // … or malloc did
-    bool keeps_largest;           // over a reset, instead of the oldest: for few and busy arenas
+    ArenaBlock *blocks;    // newest first; one is kept over a reset
+    size_t budget_bytes;   // that may be allocated until the next reset
+    size_t used_bytes;     // allocated since the last reset, with alignment
+    bool is_exhausted;     // the budget refused an allocation …
+    bool is_out_of_memory; // … or malloc did
+    bool keeps_largest;    // a reset keeps the largest block, not the oldest; for busy arenas
     ProtobufCAllocator allocator; // decodes protobuf-c messages into this arena
 } Arena;
 
-// `budget_bytes` may be changed by arena_reset. Allocates nothing yet. The arena must stay where it
-// is from here on: its `allocator` points back at it.
+// Makes an empty arena; allocates nothing. The arena must not be moved from here on, because its
+// `allocator` points to it. The caller frees it with arena_free.
 void arena_init(Arena *arena, size_t budget_bytes);
 
-// Forgets everything, keeps one block for the next use (those over ARENA_KEEP_BYTES_MAX are freed).
+// Empties the arena and sets its budget. Keeps one block for the next use, but none larger than
+// ARENA_KEEP_BYTES_MAX.
 void arena_reset(Arena *arena, size_t budget_bytes);
 
 void arena_free(Arena *arena);
 
-// The arena that an allocator is of; NULL: of none.
+// Returns the arena that an allocator belongs to, NULL if it belongs to none.
 Arena *arena_of_allocator(const ProtobufCAllocator *allocator);
 
-// 16-byte aligned, not zeroed. NULL past the budget or when malloc fails.
+// Allocates memory, aligned to 16 bytes and not zeroed. Returns NULL beyond the budget or if malloc
+// fails.
 void *arena_alloc(Arena *arena, size_t size);
 
 // The same, zeroed.
@@ -45,11 +47,11 @@ void *arena_zalloc(Arena *arena, size_t size);
 #define arena_array(arena, Type, count) ((Type *)arena_zalloc_array((arena), sizeof(Type), (count)))
 void *arena_zalloc_array(Arena *arena, size_t size, size_t count);
 
-// A NUL-terminated copy. NULL past the budget.
+// Returns a copy of `text` that ends with a NUL; NULL as arena_alloc.
 char *arena_string(Arena *arena, Slice text);
 
-// A copy of the bytes in `out`. Fails as arena_error says.
+// Copies `bytes` and sets `*out` to the copy. Errors as arena_error.
 MUST_USE Error arena_copy(Arena *arena, Slice bytes, Slice *out);
 
-// ERROR_TOO_LONG when the budget refused an allocation, ERROR_OUT_OF_MEMORY when malloc did.
+// Returns why an allocation failed: ERROR_TOO_LONG (the budget) or ERROR_OUT_OF_MEMORY (malloc).
 Error arena_error(const Arena *arena);

@@ -1,4 +1,4 @@
-// Buffers: one allocation that doubles, and a gap that buffer_prepend fills from its end.
+// Buffers: one allocation that doubles, with a gap that buffer_prepend fills backwards.
 
 #include "base/buffer.h"
 
@@ -63,7 +63,7 @@ Error buffer_reserve_more(Buffer *buffer, size_t size, uint8_t **out_bytes)
     return ERROR_NONE;
 }
 
-// Afterwards there is memory, even for a `needed` of 0: nobody computes with NULL.
+// Makes `bytes` not NULL even if `needed` is 0, so that nobody computes with NULL.
 static Error buffer_fit(Buffer *buffer, size_t needed)
 {
     if (buffer->bytes && needed <= buffer->capacity) return ERROR_NONE;

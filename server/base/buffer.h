@@ -1,7 +1,7 @@
-// Buffers: growing bytes, with room left in front.
+// Buffers: bytes that grow at the end, with a gap in front.
 //
-// A reply is built front to back into one buffer that its caller owns and uses again. The gap in
-// front lets the envelope be written once the body's length is known, without moving the body.
+// A reply is built front to back in one buffer, which its caller owns and reuses. The envelope is
+// written into the gap once the body's length is known, so the body need not be moved.
 
 #pragma once
 
@@ -10,18 +10,18 @@
 
 typedef struct Buffer {
     uint8_t *bytes; // owned
-    size_t start;   // first used byte: what lies before it is the gap
-    size_t end;     // past the last used byte
+    size_t start;   // of the used bytes; the bytes before it are the gap
+    size_t end;     // of the used bytes
     size_t capacity;
 } Buffer;
 
 void buffer_free(Buffer *buffer);
 
-// Empties the buffer and leaves `gap` bytes free in front. Keeps its memory up to
-// BUFFER_KEEP_BYTES_MAX. ERROR_OUT_OF_MEMORY.
+// Empties the buffer and leaves a gap of `gap` bytes. Keeps up to BUFFER_KEEP_BYTES_MAX of memory.
+// ERROR_OUT_OF_MEMORY.
 MUST_USE Error buffer_reset(Buffer *buffer, size_t gap);
 
-// The same, but keeps all of its memory: for one whose owner frees it himself.
+// The same, but keeps all memory, for an owner who frees the buffer himself.
 MUST_USE Error buffer_empty(Buffer *buffer, size_t gap);
 
 // Empties the buffer and makes room for `size` bytes, without a gap. Up to BUFFER_KEEP_BYTES_MAX it
@@ -29,8 +29,8 @@ MUST_USE Error buffer_empty(Buffer *buffer, size_t gap);
 // nothing is copied. ERROR_OUT_OF_MEMORY.
 MUST_USE Error buffer_reset_for(Buffer *buffer, size_t size);
 
-// Makes room for `size` more bytes. `out_bytes` may be written up to there; buffer_grow takes them
-// into the buffer. Pointers into the buffer are gone after it.
+// Makes room for `size` more bytes at `*out_bytes`. The caller writes them, and buffer_grow appends
+// as many as were written. Pointers into the buffer become invalid. ERROR_OUT_OF_MEMORY.
 MUST_USE Error buffer_reserve_more(Buffer *buffer, size_t size, uint8_t **out_bytes);
 MUST_USE static inline Error buffer_reserve(Buffer *buffer, size_t size, uint8_t **out_bytes)
 {
@@ -46,12 +46,13 @@ static inline void buffer_grow(Buffer *buffer, size_t size)
     buffer->end += size;
 }
 
+// Appends a copy of `bytes`. ERROR_OUT_OF_MEMORY.
 MUST_USE Error buffer_append(Buffer *buffer, Slice bytes);
 
-// Writes before the used bytes, into the gap. The gap must have been left by buffer_reset.
+// Writes into the gap, right before the used bytes. The gap must be large enough.
 void buffer_prepend(Buffer *buffer, Slice bytes);
 
-// Cuts the buffer back to `size` used bytes.
+// Cuts the used bytes to the first `size`.
 static inline void buffer_truncate(Buffer *buffer, size_t size)
 {
     if (buffer->start + size < buffer->end) buffer->end = buffer->start + size;

@@ -1,4 +1,4 @@
-// Integers in bytes, big-endian: they compare as their bytes do.
+// Bytes: integers as big-endian bytes, whose order is that of the integers.
 
 #pragma once
 
@@ -23,7 +23,7 @@ static inline void bytes_put_u64(uint8_t out[8], uint64_t value)
     memcpy(out, &value, sizeof(value));
 }
 
-// memcmp of 16 bytes, as two integers: scans compare at each row.
+// Compares 16 bytes like memcmp, as two integers, because scans do it for each row.
 static inline int bytes_compare_16(const uint8_t a[16], const uint8_t b[16])
 {
     uint64_t x = bytes_get_u64(a), y = bytes_get_u64(b);

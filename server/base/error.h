@@ -1,9 +1,10 @@
-// Errors: one list for the whole system, with the status code, reason and default text of each.
+// Errors: the one list of all errors, each with its status code, reason and default text.
 //
-// Every function that can fail returns `Error`; ERROR_NONE is zero. Three kinds exist: expected
-// ones (named at the prototype, returned, never logged), the environment's (ERROR_STORE_FULL,
-// ERROR_OUT_OF_MEMORY, ERROR_IO, ERROR_CORRUPT: returned unchanged, logged once by dispatch), and
-// our own mistakes, which are asserts. Bytes from the wire or the disk are never asserted on.
+// Every function that can fail returns `Error`; ERROR_NONE is zero. There are three kinds. Expected
+// errors are named at the prototype, returned, and never logged. Environment errors
+// (ERROR_STORE_FULL, ERROR_OUT_OF_MEMORY, ERROR_IO, ERROR_CORRUPT) are returned unchanged, with
+// their cause in the ErrorDetail (report/error_detail.h), and logged once by dispatch. Our own
+// mistakes are asserts; bytes from the wire or the disk are never asserted on.
 
 #pragma once
 
@@ -37,8 +38,8 @@ typedef enum StatusCode {
 } StatusCode;
 
 // clang-format off
-// X(name, code, reason, text): the reason is what Status.reason says on the wire and is an entry of
-// enum Reason in store.proto (a test ties the two); the text is used when nothing better was said.
+// X(name, code, reason, text): `reason` is Status.reason on the wire and an entry of enum Reason in
+// store.proto (a test compares the two). `text` is used when there is no detail.
 #define ERROR_LIST(X)                                                                              \
     X(SESSION_NOT_FOUND,   NOT_FOUND, "SESSION_NOT_FOUND", "no such session")                      \
     X(MESSAGE_NOT_FOUND,   NOT_FOUND, "MESSAGE_NOT_FOUND", "no such message")                      \
@@ -103,10 +104,10 @@ typedef enum Error {
         ERROR_COUNT,
 } Error;
 
-const char *error_name(Error error); // as in the list: "IO"; the log tells errors apart by it
+const char *error_name(Error error); // as in the list, such as "IO"; for the log
 StatusCode error_status(Error error);
 const char *error_reason(Error error); // "" for ERROR_NONE
 const char *error_text(Error error);   // the default sentence
 
-// Whether the environment failed, not the caller: such errors are logged once, at the edge.
+// Returns whether the environment failed and not the caller. Such errors are logged.
 bool error_is_environment(Error error);

@@ -1,5 +1,5 @@
-// Hashes: XXH3 of 128 bits. These bytes are stored in keys: neither the algorithm, the seed (0) nor
-// the framing of a pair may ever change without a new format version.
+// Hashes: XXH3 with 128 bits. They are stored in keys, so the algorithm, the seed (0) and the
+// layout of a pair must not change without a new format version.
 
 #include "base/hash.h"
 
@@ -21,7 +21,7 @@ Hash hash_bytes(Slice bytes)
     return hash_of(XXH3_128bits(bytes.bytes, bytes.size));
 }
 
-// Both lengths, eight bytes each and big-endian, then both contents.
+// Hashes both lengths (8 bytes each, big-endian), then both contents.
 Hash hash_pair(Slice first, Slice second)
 {
     uint8_t lengths[16];

@@ -1,5 +1,5 @@
-// Hashes: a string in a key is its 16-byte hash (LMDB's keys end at 511 bytes); the record is
-// compared on read, so a collision is never taken for a match.
+// Hashes: a string in a key is stored as its hash of 16 bytes, because LMDB's keys have at most
+// 511. The record is compared on read, so a collision never counts as a match.
 
 #pragma once
 
@@ -13,7 +13,8 @@ typedef struct Hash {
 
 static const Hash HASH_ZERO = {{0}};
 
-Hash hash_bytes(Slice bytes); // XXH3, 128 bits, canonical byte order
+// Returns the XXH3 hash in canonical byte order.
+Hash hash_bytes(Slice bytes);
 
-// Of two slices with their lengths, so that ("ab", "c") and ("a", "bc") differ.
+// Hashes two slices with their lengths, so that ("ab", "c") and ("a", "bc") differ.
 Hash hash_pair(Slice first, Slice second);

@@ -1,4 +1,4 @@
-// Slices: bytes that somebody else owns.
+// Slices: a pointer to bytes that somebody else owns, with their size.
 
 #pragma once
 
@@ -34,7 +34,7 @@ static inline bool slice_starts_with(Slice whole, Slice prefix)
            (prefix.size == 0 || memcmp(whole.bytes, prefix.bytes, prefix.size) == 0);
 }
 
-// What remains after the first `count` bytes; the empty slice when there are fewer.
+// Returns the bytes after the first `count`; the empty slice if there are no more.
 static inline Slice slice_skip(Slice whole, size_t count)
 {
     if (whole.size == 0) return whole; // its bytes may be NULL, and NULL + 0 is undefined in C

@@ -1,4 +1,4 @@
-// Error details: formats the sentence, cuts it at a code point, and keeps it valid UTF-8.
+// Error details: formats the sentence, cuts it at a code point and keeps it valid UTF-8.
 
 #include "report/error_detail.h"
 

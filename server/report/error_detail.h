@@ -4,15 +4,16 @@
 
 #include "base/error.h"
 
-// Valid UTF-8. A longer sentence is cut at a code point.
+// With the NUL. A longer sentence is cut at a code point.
 enum { ERROR_DETAIL_BYTES_MAX = 512 };
 
 typedef struct ErrorDetail {
     char text[ERROR_DETAIL_BYTES_MAX];
 } ErrorDetail;
 
-// Writes the sentence for `error` into `detail` (NULL is allowed) and returns `error`, so that
-// `return error_say(detail, ERROR_TOO_LONG, …)` reads as one step.
+// Writes the sentence for `error`, as valid UTF-8, into `detail` (NULL is allowed). Returns
+// `error`, so that `return error_say(detail, ERROR_TOO_LONG, …)` is one step. An argument may point
+// into `detail`.
 MUST_USE Error error_say(ErrorDetail *detail, Error error, const char *format, ...)
     PRINTF_LIKE(3, 4);
 

@@ -1,5 +1,5 @@
-// The log: a line is put together on the stack and leaves in one write(2), so that lines of several
-// threads, or of several processes on one file, never mix.
+// The log: builds a line on the stack and writes it with one write(2), so that lines of several
+// threads, or of several processes with one file, never mix.
 
 #include "report/log.h"
 
@@ -51,7 +51,7 @@ void log_set_format(LogFormat format)
 void log_write(LogLevel level, const char *message, const char *fields_format, ...)
 {
     if (level >= LOG_OFF || (int)level < atomic_load(&log_level)) return;
-    int errno_before = errno; // a caller may report it after logging
+    int errno_before = errno; // the caller may report it after logging
 
     LogLine line;
     line.size = 0;
@@ -79,7 +79,7 @@ void log_write(LogLevel level, const char *message, const char *fields_format, .
 
 static void line_write(const char *text, size_t size)
 {
-    // A log that cannot be written has nowhere to say so.
+    // If the log cannot be written, there is nowhere to report it.
     ssize_t written = write(atomic_load(&log_file_descriptor), text, size);
     (void)written;
 }

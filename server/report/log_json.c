@@ -1,5 +1,5 @@
-// A line of the log as a JSON object. A quoted value may hold quotes itself: it ends at one that
-// the line ends with, or that the next key follows.
+// Log lines as JSON. A quoted value may contain quotes: it ends at a quote that is followed by the
+// next key or by the end of the line.
 
 #include "report/log_json.h"
 
@@ -12,7 +12,7 @@ static bool is_key_byte(uint8_t byte)
     return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '_';
 }
 
-// Whether the rest is empty, or a blank, a key and a '='.
+// Returns whether the rest is empty, or begins with a blank, a key and a '='.
 static bool is_boundary(Slice rest)
 {
     if (rest.size == 0) return true;
@@ -35,7 +35,7 @@ static size_t put_text(char *out, Slice text, bool is_utf8)
     return size;
 }
 
-// Takes the value at the front of `rest`, without its quotes.
+// Takes the value at the beginning of `rest`, without its quotes.
 static Slice take_value(Slice *rest)
 {
     bool is_quoted = rest->size > 0 && rest->bytes[0] == '"';

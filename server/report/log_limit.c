@@ -1,4 +1,4 @@
-// One mutex for all limits: they are asked only when something has failed.
+// One mutex serves all limits, because they are used only when something has failed.
 
 #include "report/log_limit.h"
 

@@ -1,5 +1,5 @@
-// A limit for lines of one kind that may come by the thousand, as when a disk is full and every
-// write is refused: LOG_SAME_LINES_MAX of them a second are written, the rest are counted.
+// Log limits: of lines of one kind, which may come by the thousand when a disk is full, at most
+// LOG_SAME_LINES_MAX a second are written, and the rest are counted.
 //
 //     static LogLimit limit;
 //     uint64_t left_out;
@@ -13,10 +13,11 @@
 
 typedef struct LogLimit { // begins as zeros
     int64_t second_until_ns;
-    uint32_t count; // of lines in this second
+    uint32_t count; // of lines written in this second
     uint64_t left_out;
 } LogLimit;
 
-// Whether a line of this kind may be written at this monotonic time. If so, `*out_left_out` is the
-// number of those that were not since the last one that was. Safe to call from any thread.
+// Returns whether a line of this kind may be written at this monotonic time. If so, sets
+// `*out_left_out` to the number of lines that were left out since the last one. Any thread may call
+// it.
 bool log_limit_take(LogLimit *limit, int64_t now_ns, uint64_t *out_left_out);
