@@ -1,13 +1,17 @@
 // Importing a session: finding it, making it, and giving it its state when its entries are there.
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "import.h"
 #include "os/clock.h"
 
 enum {
     OPERATION_BYTES_MAX = 64,
+    STEP_BYTES_MAX = 24,
     REPEATABLE_MS = 23 * 3600 * 1000, // an hour less than operation ids are kept by default
 };
 
@@ -197,11 +201,12 @@ static int end_head(Import *import)
     return status ? import_fail_call(import) : EXIT_OK;
 }
 
-// The title may have been changed after the last entry that set it.
+// The title may have been changed after the last entry that set it. Its hash is in the operation id,
+// because an export that was made later may have another one.
 static int end_title(Import *import)
 {
     static SessionField mask[] = {TINE__V1__SESSION_FIELD__SESSION_FIELD_TITLE};
-    char operation_id[OPERATION_BYTES_MAX];
+    char operation_id[OPERATION_BYTES_MAX], step[STEP_BYTES_MAX];
     UpdateSessionRequest request = UPDATE_SESSION_REQUEST__INIT;
     CLEANUP(message_freep) UpdateSessionResponse *reply = NULL;
     if (!import->has_name) return EXIT_OK;
@@ -209,7 +214,9 @@ static int end_title(Import *import)
     request.mask = mask;
     request.n_mask = 1;
     request.title = import->session->title;
-    TineCallOptions options = step_options(import, "title", operation_id);
+    Hash hash = hash_bytes(slice_of(request.title));
+    snprintf(step, sizeof(step), "title-%016" PRIx64, bytes_get_u64(hash.bytes));
+    TineCallOptions options = step_options(import, step, operation_id);
     int status = tine_update_session(import->cli->tine, &options, &request, &reply);
     return status ? import_fail_call(import) : EXIT_OK;
 }

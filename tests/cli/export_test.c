@@ -232,3 +232,19 @@ TEST(export_keeps_a_title_that_was_changed_after_the_last_name)
     shell_ok(shell, "tine --url embedded:to show s");
     shell_shows(shell, "own");
 }
+
+// The operation of an import's last step is the title's, not the session's alone: an export with
+// another title is another one.
+TEST(an_export_is_imported_again_after_its_title_was_changed)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "export TINE_URL=embedded:from; tine new --slug s --project /p"
+                    "; tine append s --message '{\"kind\": \"NAME\", \"text\": \"named\"}'"
+                    "; tine export s >one.jsonl; tine rename s --title renamed"
+                    "; tine append s later; tine export s >two.jsonl");
+    shell_ok(shell, "tine --url embedded:to import one.jsonl");
+    shell_ok(shell, "tine --url embedded:to import two.jsonl");
+    shell_shows(shell, "entries: 1 new, 1 there already");
+    shell_ok(shell, "tine --url embedded:to show s");
+    shell_shows(shell, "renamed");
+}
