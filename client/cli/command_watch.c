@@ -19,10 +19,11 @@ static void print_event(const Cli *cli, const Event *event)
     Shown created = format_time(event->created_at);
     const char *what = *event->message_id ? event->message_id : event->record_id;
     if (cli->is_terminal) {
-        print(&cli->out, "%6llu  %.12s  " PRINT_BOLD "%-18.40s" PRINT_NORMAL "  %s  %s%s%.200s\n",
-              (unsigned long long)event->sequence, created.text + strlen("2026-11-18T"),
-              event->type, event->session_id, what, *event->data_json ? "  " : "",
-              event->data_json);
+        char time[sizeof("15:11:24.000")];
+        snprintf(time, sizeof(time), "%.12s", created.text + strlen("2026-11-18T"));
+        print(&cli->out, "%6llu  %s  " PRINT_BOLD "%-18.40s" PRINT_NORMAL "  %s  %s%s%.200s\n",
+              (unsigned long long)event->sequence, time, event->type, event->session_id, what,
+              *event->data_json ? "  " : "", event->data_json);
     } else {
         print(&cli->out, "%llu\t%s\t%.40s\t%s\t%s\t%.200s\n", (unsigned long long)event->sequence,
               created.text, event->type, event->session_id, what, event->data_json);

@@ -1,5 +1,6 @@
 // What is different at a terminal: colour, the pager, widths, text that would act, Ctrl-C.
 
+#include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +210,17 @@ TEST(long_results_of_tools_are_cut)
     CHECK(has(full, "    99\r\n"));
     shell_ok(shell, "tine log plan | grep -c '^    [0-9]'");
     CHECK_STR(shell->output, "100\n");
+}
+
+TEST(watch_shows_the_time_of_an_event_whole)
+{
+    CLEANUP(shell_close) Shell *shell = open_with_session();
+    CHECK(shell != NULL);
+    CLEANUP(terminal_close) Terminal *terminal = terminal_run("tine watch --oldest -n 1", 120);
+    regex_t time;
+    CHECK_EQ(regcomp(&time, "  [0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}  ", REG_EXTENDED), 0);
+    CHECK_EQ(regexec(&time, terminal->text, 0, NULL, 0), 0);
+    regfree(&time);
 }
 
 TEST(ctrl_c_in_watch_leaves_the_terminal_clean)
