@@ -92,7 +92,7 @@ void json_write_value(FILE *out, Slice json)
         CodePoint point = utf8_decode(json);
         if (point.value == '\n' || point.value == '\r' || point.value == '\t') {
             putc(' ', out);
-        } else if (point.value < 0x7F) {
+        } else if (point.value >= ' ' && point.value < 0x7F) {
             putc((int)point.value, out);
         } else {
             write_escape(out, point.is_valid ? point.value : UTF8_REPLACEMENT);

@@ -13,10 +13,11 @@ void json_write_text(FILE *out, Slice text);
 // Writes bytes in base64 with quotes.
 void json_write_bytes(FILE *out, Slice bytes);
 
-// The same without quotes, for strings that are written in pieces.
+// The same without quotes, for strings that are written in pieces. Every piece but the last ends
+// between two code points, or has a multiple of 3 bytes.
 void json_write_text_piece(FILE *out, Slice text);
 void json_write_bytes_piece(FILE *out, Slice bytes);
 
-// Writes a JSON value that others wrote on one line: white space between its tokens becomes spaces,
-// and what is not ASCII becomes escapes. `json` must be valid JSON.
+// Writes a JSON value on one line: white space between its tokens becomes spaces, and everything
+// that is not printable ASCII becomes \u escapes, also if `json` is not valid JSON.
 void json_write_value(FILE *out, Slice json);

@@ -78,4 +78,7 @@ TEST(json_write_value_is_one_line_of_ascii)
 {
     check_written(json_write_value, slice_of("{\n\t\"é\u202e🙂\": \"a\\n\177\"\r\n}"),
                   "{  \"\\u00e9\\u202e\\ud83d\\ude42\": \"a\\n\\u007f\"  }");
+    // What a damaged or foreign store calls JSON reaches no terminal either.
+    check_written(json_write_value, slice_of("\"\033]52;c;eA==\a\""),
+                  "\"\\u001b]52;c;eA==\\u0007\"");
 }
