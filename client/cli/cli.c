@@ -58,6 +58,7 @@ void cli_note(const char *format, ...)
     va_start(arguments, format);
     print_list(&err, format, arguments);
     va_end(arguments);
+    print_flush(&err);
 }
 
 int cli_usage(const Cli *cli, const char *format, ...)

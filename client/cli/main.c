@@ -58,6 +58,7 @@ static void set_output(void)
 {
     static char buffer[OUTPUT_BUFFER_BYTES];
     (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    (void)setvbuf(stderr, NULL, _IOLBF, 0); // a message is one write, so others cannot split it
     (void)__fsetlocking(stdout, FSETLOCKING_BYCALLER);
     signal(SIGPIPE, SIG_DFL); // `| head` ends us, whatever our parent thinks of the signal
 }

@@ -38,6 +38,7 @@ static void show(Progress *progress)
         bytes = (uint64_t)status.st_size;
     } else {
         print(&err, "\r\033[K%s…", progress->what);
+        print_flush(&err);
         return;
     }
     print(&err, "\r\033[K%s: ", progress->what);
@@ -50,6 +51,7 @@ static void show(Progress *progress)
     if (progress->bytes_total > 0) {
         print(&err, " of %s", format_bytes(progress->bytes_total).text);
     }
+    print_flush(&err);
 }
 
 static void *watch(void *context)
@@ -108,6 +110,7 @@ static void erase(const Progress *progress)
     if (!progress->has_shown) return;
     Printer err = print_to_stderr();
     print(&err, "\r\033[K");
+    print_flush(&err);
 }
 
 void progress_pause(Progress *progress)

@@ -1,7 +1,10 @@
 // Help, wrong usage, and that every command has both.
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "harness.h"
@@ -110,4 +113,25 @@ TEST(options_are_read_as_everywhere)
     shell_tined_start(shell);
     shell_ok(shell, "tine new -s a; tine new -s b; tine ls -n1 --limit=2 -an 1 | wc -l");
     shell_shows(shell, "\n1\n");
+}
+
+// Messages of several commands that write to one log are not mixed: each is one write.
+TEST(a_message_is_written_at_once)
+{
+    char text[512];
+    int ends[2];
+    CHECK_EQ(pipe2(ends, O_DIRECT | O_CLOEXEC), 0); // each read returns one write
+    pid_t child = fork();
+    if (child == 0) {
+        shell_enter_home();
+        dup2(ends[1], STDERR_FILENO);
+        execlp("tine", "tine", "no-such-command", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    ssize_t size = read(ends[0], text, sizeof(text));
+    CHECK(size > 0 && text[size - 1] == '\n');
+    CHECK_EQ(read(ends[0], text, sizeof(text)), 0);
+    close(ends[0]);
+    CHECK_EQ(waitpid(child, NULL, 0), child);
 }
