@@ -71,8 +71,8 @@ Batch *batch_sender_filling(BatchSender *sender);
 // Returns the batch that was sent last and not taken back yet; NULL if none is under way.
 const Batch *batch_sender_last(const BatchSender *sender);
 
-// Sends the batch that is being filled. batch_sender_is_full must be false. ERROR_IO: no thread can
-// be started.
+// Sends the batch that is being filled. batch_sender_is_full must be false. ERROR_OUT_OF_MEMORY: no
+// thread can be started.
 MUST_USE Error batch_sender_send(BatchSender *sender);
 bool batch_sender_is_full(const BatchSender *sender);
 
