@@ -18,10 +18,15 @@ pub(crate) enum Address {
 impl Address {
     pub fn parse(url: &str) -> Result<Self, Error> {
         if let Some(path) = url.strip_prefix("ipc://") {
-            if path.is_empty() || path.len() > SOCKET_PATH_BYTES_MAX {
-                return Err(refused(
-                    "the path of a socket has 1 to 107 bytes: ipc://PATH",
-                ));
+            if path.is_empty() {
+                return Err(refused("ipc://: the path of the socket is missing"));
+            }
+            if path.len() > SOCKET_PATH_BYTES_MAX {
+                return Err(refused(format!(
+                    "the path of a socket has at most {SOCKET_PATH_BYTES_MAX} bytes, this one has \
+                     {}: {path}",
+                    path.len()
+                )));
             }
             return Ok(Self::Ipc(path.into()));
         }
@@ -144,11 +149,14 @@ mod tests {
                 "{bad}"
             );
         }
-        let long = format!("ipc:///{}", "a".repeat(SOCKET_PATH_BYTES_MAX));
-        assert_eq!(
-            Address::parse(&long).unwrap_err().code,
-            Code::InvalidArgument
-        );
+        let longest = format!("/{}", "a".repeat(SOCKET_PATH_BYTES_MAX - 1));
+        let address = Address::parse(&format!("ipc://{longest}"));
+        assert_eq!(address, Ok(Address::Ipc(longest.clone().into())));
+        let error = Address::parse(&format!("ipc://{longest}a")).unwrap_err();
+        assert_eq!(error.code, Code::InvalidArgument);
+        let message =
+            format!("the path of a socket has at most 107 bytes, this one has 108: {longest}a");
+        assert_eq!(error.message, message);
     }
 
     #[test]

@@ -24,7 +24,8 @@ impl Options {
         Self::default()
     }
 
-    /// The daemon at `ipc://PATH` or `tcp://HOST:PORT`.
+    /// The daemon at `ipc://PATH` or `tcp://HOST:PORT`. PATH has at most 107 bytes: a channel with a
+    /// longer one is `INVALID_ARGUMENT` when it is opened.
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self

@@ -8,6 +8,8 @@ mod killed;
 mod pages;
 mod readme;
 mod ready;
+mod refused;
+mod start;
 mod support;
 mod testing;
 mod tokio_call;
