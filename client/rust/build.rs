@@ -1,6 +1,6 @@
 //! Generates the messages (prost) and typed calls of the service: a constant for each method, a
-//! blocking client, a client for tokio, and `Listing` for the requests that have a cursor. A method is
-//! a read if its `idempotency_level` says so.
+//! blocking client, a client for tokio, and `Listing` for the requests that have a cursor. A method
+//! is a read if its `idempotency_level` says so.
 
 use prost_build::{Config, Method, Service, ServiceGenerator};
 use prost_types::field_descriptor_proto::Label;
@@ -48,8 +48,8 @@ struct Listing<'a> {
     items: &'a FieldDescriptorProto,
 }
 
-/// The methods whose request has a `cursor` and whose reply has a `next_cursor`. What they list is the
-/// reply's first field.
+/// The methods whose request has a `cursor` and whose reply has a `next_cursor`. What they list is
+/// the reply's first field.
 fn listings_of<'a>(
     service: &'a Service,
     messages: &'a HashMap<String, DescriptorProto>,

@@ -1,17 +1,17 @@
-//! Where a daemon listens.
+//! The addresses of daemons: URLs, the default, and whether an address can be trusted.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::status::{Code, Error};
 
-/// Of `sockaddr_un`, without the zero at its end.
+/// The longest path that fits into `sockaddr_un` with its NUL.
 pub(crate) const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Ipc(PathBuf),
-    /// Host and port.
+    /// `HOST:PORT`
     Tcp(String),
 }
 
@@ -43,7 +43,7 @@ impl Address {
         }
     }
 
-    /// Where the bus is; none on tcp, and none if its path would be too long.
+    /// The path of the event bus. `None` on tcp, and if the path would be too long.
     pub fn of_bus(&self) -> Option<PathBuf> {
         let Self::Ipc(path) = self else { return None };
         let path = path.to_str()?;
@@ -51,7 +51,7 @@ impl Address {
         (bus.len() <= SOCKET_PATH_BYTES_MAX).then(|| bus.into())
     }
 
-    /// Asked before each connection: why not to trust whoever listens there.
+    /// Checks before each connection whether the listener can be trusted. The error says why not.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Ipc(path) if path.parent() == Some(&directory_in_tmp()) => {
@@ -73,8 +73,8 @@ fn refused(message: impl Into<String>) -> Error {
     Error::plain(Code::InvalidArgument, message)
 }
 
-/// Where the command line looks without an option: `$TINE_URL`, `$TINE_SOCKET` (a path or a URL), and
-/// where `tined` listens by itself.
+/// The address that the command line uses by default: `$TINE_URL`, then `$TINE_SOCKET` (a path or a
+/// URL), then the default socket of `tined`.
 pub(crate) fn default_address() -> Result<Address, Error> {
     default_of(|name| std::env::var(name).ok())
 }
@@ -103,7 +103,8 @@ fn directory_in_tmp() -> PathBuf {
     format!("/tmp/tine-{}", rustix::process::geteuid().as_raw()).into()
 }
 
-/// In /tmp anybody could listen where tined would, and be told everything.
+/// Checks that only this user or root can write to a directory in /tmp: anybody else who listens
+/// there would receive all calls.
 fn check_private(directory: &Path) -> Result<(), String> {
     let Ok(found) = directory.symlink_metadata() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Ending calls from elsewhere.
+//! Tokens that cancel calls.
 
 use std::fmt;
 use std::net::Shutdown;
@@ -10,8 +10,8 @@ use std::task::Waker;
 
 const CANCELLED: &str = "the caller cancelled the call";
 
-/// Ends the calls that it was given to, from any thread. Clones are the same token; once cancelled
-/// it stays so.
+/// Cancels the calls that it was given to, from any thread. Clones are the same token. It cannot be
+/// reset.
 #[derive(Clone, Default)]
 pub struct CancelToken(Arc<Inner>);
 
@@ -26,7 +26,7 @@ struct State {
     why: Option<&'static str>,
     last_key: u64,
     listeners: Vec<(u64, Listener)>,
-    /// For those who sleep in poll(2): the second end reads as closed once this is cancelled.
+    /// For threads that sleep in poll(2): the second socket reads as closed after the cancellation.
     ends: Option<Arc<(UnixStream, UnixStream)>>,
 }
 
@@ -36,17 +36,17 @@ enum Listener {
 }
 
 impl CancelToken {
-    /// A token that nobody has cancelled.
+    /// Returns a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends every call that has this token, now and later.
+    /// Cancels every call that has this token, including calls that begin later.
     pub fn cancel(&self) {
         self.cancel_because(CANCELLED);
     }
 
-    /// Whether it was cancelled.
+    /// Returns whether the token was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled.load(Ordering::Acquire)
     }
@@ -72,7 +72,7 @@ impl CancelToken {
         }
     }
 
-    /// Why it was cancelled; `None`: it was not.
+    /// Returns why the token was cancelled, or `None` if it was not.
     pub(crate) fn why(&self) -> Option<&'static str> {
         if self.is_cancelled() {
             self.state().why
@@ -81,12 +81,13 @@ impl CancelToken {
         }
     }
 
-    /// Wakes `waker` when it is cancelled, at once if it is, until the result is dropped.
+    /// Wakes `waker` when the token is cancelled, or at once if it already is. Ends when the result
+    /// is dropped.
     pub(crate) fn listen(&self, waker: &Waker) -> Listening {
         self.add(Listener::Waker(waker.clone()))
     }
 
-    /// Cancels `child`, too, until the result is dropped.
+    /// Cancels `child` together with this token. Ends when the result is dropped.
     pub(crate) fn pass_on(&self, child: &CancelToken) -> Listening {
         self.add(Listener::Child(child.clone()))
     }
@@ -113,7 +114,8 @@ impl CancelToken {
         }
     }
 
-    /// A descriptor that becomes readable when it is cancelled. `None`: there was none to be had.
+    /// Returns a descriptor that becomes readable when the token is cancelled, or `None` if the
+    /// process has no free descriptors.
     pub(crate) fn descriptor(&self) -> Option<Descriptor> {
         let mut state = self.state();
         if state.ends.is_none() {

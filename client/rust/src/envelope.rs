@@ -1,5 +1,4 @@
-//! The envelopes of `rpc.proto`, put together and taken apart around the message without a copy of
-//! its bytes.
+//! Encodes and decodes the envelopes of `rpc.proto`, without copying the message inside.
 
 use prost::Message;
 use prost::encoding::{
@@ -13,20 +12,20 @@ use crate::v1;
 const REQUEST_BYTES_MAX: usize = 16 << 20;
 const TAG_BYTES_MAX: usize = 5;
 
-/// The fields of a Request beside its body.
+/// The fields of a Request except its body.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestHead<'a> {
     pub method: &'a str,
     pub operation_id: &'a str,
-    /// 0: none.
+    /// 0 means no timeout.
     pub timeout_ms: i64,
     pub traceparent: &'a str,
     pub token: &'a str,
     pub sync: bool,
 }
 
-/// A Request behind `room` bytes that are left for the frame's header: the fields in the order of
-/// their numbers, the body last.
+/// Encodes a Request after `room` bytes that are left free for the frame's header. Fields are in
+/// the order of their numbers, so the body is last.
 pub fn request_encode(
     head: &RequestHead<'_>,
     body: &impl Message,
@@ -73,7 +72,7 @@ fn put_text(number: u32, text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The body of a Response that succeeded, else what it says or that it says nothing.
+/// Returns the body of a successful Response. `Err`: its status, or that it cannot be decoded.
 pub fn response_decode(bytes: &[u8]) -> Result<&[u8], Error> {
     let parts = parts_of(bytes).filter(|_| !bytes.is_empty());
     match parts {
@@ -87,7 +86,7 @@ pub fn undecodable() -> Error {
     Error::plain(Code::Internal, "the reply cannot be decoded")
 }
 
-/// A status as it is read.
+/// The fields of a Status that were decoded so far.
 #[derive(Default)]
 struct Said<'a> {
     code: i32,
@@ -95,8 +94,7 @@ struct Said<'a> {
     reason: &'a str,
 }
 
-/// A field said twice is what protobuf makes of it: of the body the last one, of the status all of
-/// them merged.
+/// Decodes a Response. Repeated fields follow protobuf: the last body wins, statuses are merged.
 fn parts_of(mut rest: &[u8]) -> Option<(Said<'_>, &[u8])> {
     let mut said = Said::default();
     let mut body: &[u8] = &[];
@@ -111,7 +109,7 @@ fn parts_of(mut rest: &[u8]) -> Option<(Said<'_>, &[u8])> {
 }
 
 impl<'a> Said<'a> {
-    /// Each text is checked, also one that a later one takes the place of.
+    /// Checks each text, including one that a later field replaces.
     fn merge(&mut self, mut rest: &'a [u8]) -> Option<()> {
         while !rest.is_empty() {
             match take_field(&mut rest)? {
@@ -131,8 +129,9 @@ enum Value<'a> {
     Fixed,
 }
 
-/// The field in front. `None`: malformed. As strict as the server's own reader, where no encoder
-/// goes: a tag has at most five bytes, and there are no groups.
+/// Takes the first field, or returns `None` if it is malformed. Like the server's reader this is
+/// stricter than protobuf where no encoder is affected: a tag has at most five bytes, and there are
+/// no groups.
 fn take_field<'a>(rest: &mut &'a [u8]) -> Option<(u32, Value<'a>)> {
     let before = rest.len();
     let (number, wire_type) = decode_key(rest).ok()?;
@@ -158,7 +157,7 @@ fn take_bytes<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// A message of the bus: its topic and the event.
+/// Splits a message of the event bus into its topic and the event.
 pub fn event_decode(message: &[u8]) -> Option<(&[u8], v1::Event)> {
     let end = message.iter().position(|byte| *byte == 0)?;
     let (topic, encoded) = (&message[..end], &message[end + 1..]);

@@ -1,4 +1,4 @@
-//! One call and its attempts: what is sent, and whether it is sent again. Without system calls.
+//! One call and its attempts: what is sent, and whether it is sent again. Makes no system calls.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use crate::sp;
 use crate::status::{Code, Error};
 use crate::wire::Broken;
 
-/// Stores nothing, so its operation id is not remembered: again is twice.
+/// The server does not remember the operation ids of this method, because it stores nothing: a call
+/// that is sent again runs twice.
 const BROADCAST: &str = "/tine.v1.StoreService/BroadcastEvent";
 
 #[derive(Debug)]
@@ -23,27 +24,27 @@ pub(crate) struct Exchange {
     traceparent: String,
     token: String,
     sync: bool,
-    /// When the call is over, whatever comes; `None`: never.
+    /// When the call must end; `None` means never.
     pub deadline: Option<Instant>,
     pub cancel: Option<CancelToken>,
     retry_until: Option<Instant>,
     failures: u32,
-    /// An attempt was sent whole, so that the server may have run it.
+    /// An attempt was sent completely, so the server may have run the call.
     was_sent: AtomicBool,
 }
 
 /// How an attempt failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Nothing can be done about it.
+    /// The call cannot be repeated.
     Final(Error),
     /// There is no connection.
     Unreachable(String),
-    /// The connection broke under the call after it was sent.
+    /// The connection broke after the call was sent.
     Broken(String),
-    /// It broke before: a connection that has gone stale shows it at the first byte.
+    /// The connection broke before the call was sent: the server had closed it earlier.
     Stale(String),
-    /// The server is there, but not ready; it did nothing.
+    /// The server answered that it is not ready. It did nothing.
     Refused(Error),
 }
 
@@ -86,7 +87,7 @@ impl Exchange {
         (exchange, message)
     }
 
-    /// The frame of the next attempt, its header still empty.
+    /// Returns the frame of the next attempt, with an empty header.
     pub fn frame(&self, message: &impl Message) -> Result<Vec<u8>, Error> {
         let now = Instant::now();
         let timeout_ms = match self.deadline {
@@ -105,20 +106,20 @@ impl Exchange {
         envelope::request_encode(&head, message, sp::HEADER_BYTES)
     }
 
-    /// Until when a connection is waited for; `None`: it is tried for once.
+    /// Returns how long to wait for a connection; `None` means a single attempt to connect.
     pub fn patient_until(&self) -> Option<Instant> {
         self.retry_until
     }
 
-    /// The reply of a payload, which begins with its id.
+    /// Decodes the reply in a payload, which begins with the request id.
     pub fn reply<R: Message + Default>(&self, payload: &[u8]) -> Result<R, Error> {
         let body = envelope::response_decode(payload.get(sp::ID_BYTES..).unwrap_or_default())?;
         R::decode(body).map_err(|_| envelope::undecodable())
     }
 
-    /// After a failed attempt: when the next one may be made, or how the call ends.
+    /// Returns when to make the next attempt after a failed one, or the error that ends the call.
     ///
-    /// It is made again if that cannot run the call twice: it was not sent, it reads, or it carries
+    /// A call is repeated only if it cannot run twice: it was not sent, it is a read, or it carries
     /// an operation id that the server remembers.
     pub fn again(&mut self, failure: Failure) -> Result<Instant, Error> {
         let now = Instant::now();
@@ -126,7 +127,7 @@ impl Exchange {
         let error = match failure {
             Failure::Final(error) => return Err(error),
             Failure::Stale(_) if self.failures == 0 => {
-                self.failures = 1; // at once, but not a second time
+                self.failures = 1; // retry at once, but only once
                 return Ok(now);
             }
             Failure::Stale(why) | Failure::Unreachable(why) => self.unavailable(&why),
@@ -137,7 +138,7 @@ impl Exchange {
                 self.unavailable(&why)
             }
             Failure::Refused(error) => {
-                self.failures = self.failures.max(1); // so that it has time to get ready
+                self.failures = self.failures.max(1); // gives it time to get ready
                 error
             }
         };
@@ -150,7 +151,7 @@ impl Exchange {
         Ok(at)
     }
 
-    /// The same of a reply that is an error: UNAVAILABLE means that nothing was done.
+    /// The same for an error that the server replied: UNAVAILABLE means that nothing was done.
     pub fn again_after_reply(&mut self, error: Error) -> Result<Instant, Error> {
         match error.code {
             Code::Unavailable => self.again(Failure::Refused(error)),
@@ -158,7 +159,7 @@ impl Exchange {
         }
     }
 
-    /// An attempt was sent whole.
+    /// Notes that an attempt was sent completely.
     pub fn note_sent(&self) {
         self.was_sent.store(true, Ordering::Relaxed);
     }
@@ -173,7 +174,7 @@ impl Exchange {
         Error::plain(Code::Unavailable, format!("{why}; {ending}"))
     }
 
-    /// Whether the call must end now, without its reply.
+    /// Returns the error if the call must end now, without its reply.
     pub fn stop(&self) -> Option<Error> {
         if let Some(why) = self.cancel.as_ref().and_then(CancelToken::why) {
             return Some(Error::cancelled(why));
@@ -190,7 +191,7 @@ impl Exchange {
 }
 
 impl Failure {
-    /// What a broken connection means for a call of it.
+    /// What a broken connection means for one of its calls.
     pub fn of(broken: &Broken, name: &str, was_sent: bool) -> Self {
         if broken.is_closed {
             return Self::Final(link::closed());
@@ -207,12 +208,12 @@ impl Failure {
     }
 }
 
-/// The earlier of two times, of which each may be missing.
+/// Returns the earlier of two optional times.
 pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
-/// In whole milliseconds, rounded up, at least one: zero would mean none.
+/// Rounds up to whole milliseconds, at least one: zero would mean no timeout.
 pub(crate) fn timeout_ms(timeout: Duration) -> i64 {
     let ms = timeout.as_nanos().div_ceil(1_000_000).max(1);
     i64::try_from(ms).unwrap_or(i64::MAX)

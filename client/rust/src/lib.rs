@@ -23,7 +23,7 @@ pub mod tokio;
 mod watch;
 mod wire;
 
-/// The contract: its messages, and typed calls.
+/// The generated code of the contract: messages and typed calls.
 #[allow(missing_docs, clippy::all)]
 pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/tine.v1.rs"));

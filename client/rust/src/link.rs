@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::status::{Code, Error};
 
 pub(crate) const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// A longer wait for the daemon is as good as one without an end.
+/// The longest wait for a daemon; longer ones are shortened to it.
 pub(crate) const READY_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
@@ -40,12 +40,12 @@ pub(crate) struct DialError {
     pub why: String,
     /// Nobody listens on the Unix socket: it does not exist, or refuses the connection.
     pub is_absent: bool,
-    /// A tined was to be started, and cannot be.
+    /// The client should have started a tined, but could not.
     pub cannot_start: bool,
 }
 
 impl DialError {
-    /// The error of a connect(2) to a Unix socket.
+    /// Makes the error of a connect(2) to a Unix socket.
     pub fn of_unix(error: &io::Error) -> Self {
         use io::ErrorKind::{ConnectionRefused, NotFound};
         Self {
@@ -55,7 +55,7 @@ impl DialError {
         }
     }
 
-    /// The error of an attempt to start a tined.
+    /// Makes the error of an attempt to start a tined.
     pub fn of_start(why: String) -> Self {
         Self {
             why,
@@ -75,7 +75,7 @@ impl<T: Into<String>> From<T> for DialError {
     }
 }
 
-/// The text of a system error without its number.
+/// Returns the text of a system error without its number.
 pub(crate) fn why(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error")
@@ -88,7 +88,7 @@ pub(crate) fn random_u32() -> u32 {
     u32::from_ne_bytes(random())
 }
 
-/// From the kernel each time: two processes of one fork must not make the same.
+/// Asks the kernel each time, so that a process and its fork never get the same bytes.
 pub(crate) fn random<const COUNT: usize>() -> [u8; COUNT] {
     let mut bytes = [0; COUNT];
     let mut filled = 0;
@@ -109,7 +109,7 @@ pub(crate) struct Link<C> {
     is_connecting: bool,
     is_closed: bool,
     attempts: u64,
-    /// After the last failure, without its jitter.
+    /// The pause after the last failure, without jitter.
     pause: Duration,
     connect_after: Option<Instant>,
     /// Why the last attempt or connection failed.
@@ -118,15 +118,15 @@ pub(crate) struct Link<C> {
     waiters: Vec<Waker>,
 }
 
-/// What the caller that wants a connection does next.
+/// What a caller that wants a connection must do next.
 #[derive(Debug)]
 pub(crate) enum Step<C> {
     Use(Arc<C>),
-    /// This caller connects, and then says [`Link::connected`].
+    /// Connect, then call [`Link::connected`].
     Connect,
-    /// Until then, or until woken.
+    /// Wait until this time or until woken, then ask again.
     Wait(Option<Instant>),
-    /// Nobody is there, and why.
+    /// There is no daemon; the text says why.
     Unreachable(String),
     Closed,
 }
@@ -147,12 +147,13 @@ impl<C> Link<C> {
         }
     }
 
-    /// How many attempts there were; a caller gives [`step`](Self::step) the number it began with.
+    /// Returns how many attempts there were. A caller passes the number at its begin to
+    /// [`step`](Self::step).
     pub fn attempts(&self) -> u64 {
         self.attempts
     }
 
-    /// `patient_until`: until then a connection is waited for; `None`: it is tried for once.
+    /// Waits for a connection until `patient_until`; `None` means a single attempt.
     pub fn step(
         &mut self,
         now: Instant,
@@ -184,7 +185,8 @@ impl<C> Link<C> {
         Step::Wait(until.into_iter().flatten().min())
     }
 
-    /// Ends the attempt. `Err(None)`: its caller gave up, which says nothing about the server.
+    /// Ends the attempt of a caller. `Err(None)`: the caller gave up, which says nothing about the
+    /// server.
     pub fn connected(&mut self, result: Result<Arc<C>, Option<DialError>>, now: Instant) {
         self.is_connecting = false;
         match result {
@@ -205,8 +207,8 @@ impl<C> Link<C> {
         self.waiters_wake();
     }
 
-    /// A connection broke. One that never answered counts as a failed attempt: a server that
-    /// accepts and hangs up is not to be connected to in a loop.
+    /// Drops a connection that broke. One that never answered counts as a failed attempt, so that a
+    /// server that accepts and hangs up is not connected to in a tight loop.
     pub fn lost(&mut self, connection: &Arc<C>, has_replied: bool, why: &str) {
         if !self
             .connection
@@ -225,8 +227,8 @@ impl<C> Link<C> {
         }
     }
 
-    /// After a call of one that waits for the daemon until `until` failed: when to call again. `Err`:
-    /// the time is up, or waiting does not help.
+    /// Returns when to call again, after a call of a caller that waits for the daemon until `until`
+    /// failed. `Err`: the time is up, or waiting does not help.
     pub fn again(&self, error: Error, now: Instant, until: Instant) -> Result<Instant, Error> {
         match error.code {
             Code::DeadlineExceeded => {
@@ -245,7 +247,7 @@ impl<C> Link<C> {
         }
     }
 
-    /// Returns the connection, which the caller ends.
+    /// Closes the link. Returns the connection, which the caller must end.
     pub fn close(&mut self) -> Option<Arc<C>> {
         self.is_closed = true;
         self.waiters_wake();
@@ -297,8 +299,8 @@ mod tests {
         }
     }
 
-    /// When a patient caller connects, until a daemon that is ready at `ready` answers: each attempt
-    /// before that fails with `error`. The clock is the test's own.
+    /// Returns when a patient caller connects, until an attempt at `ready` or later. Each attempt
+    /// fails with `error`. The clock is simulated.
     fn attempts_until(ready: Duration, error: impl Fn() -> DialError) -> Vec<Duration> {
         let mut link = Link::<()>::new("x".into());
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Reads a listing to its end, page by page. Makes no system calls.
+//! The position of a listing that is read page by page. Makes no system calls.
 
 use prost::Message;
 
@@ -23,7 +23,7 @@ pub trait Listing: Message + Clone + 'static {
     fn items(page: Self::Page) -> Vec<Self::Item>;
 }
 
-/// Where a listing is.
+/// The position of a listing.
 #[derive(Clone, Debug)]
 pub(crate) struct Place<Q>(Option<Request<Q>>);
 

@@ -1,4 +1,4 @@
-//! What a caller may say of a connection and of a call.
+//! The options of a connection and of a call.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use crate::address::{Address, default_address};
 use crate::cancel::CancelToken;
 use crate::status::Error;
 
-/// How to reach a daemon. [`Channel::open`](crate::Channel::open) and
-/// [`tokio::Channel::open`](crate::tokio::Channel::open) take it.
+/// How to reach a daemon, for [`Channel::open`](crate::Channel::open) and
+/// [`tokio::Channel::open`](crate::tokio::Channel::open).
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     url: Option<String>,
@@ -19,40 +19,41 @@ pub struct Options {
 }
 
 impl Options {
-    /// The daemon of this user: `$TINE_URL`, `$TINE_SOCKET`, else where `tined` listens by itself.
+    /// The daemon of this user: `$TINE_URL`, then `$TINE_SOCKET`, then the default socket of
+    /// `tined`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The daemon at `ipc://PATH` or `tcp://HOST:PORT`. PATH has at most 107 bytes: a channel with a
-    /// longer one is `INVALID_ARGUMENT` when it is opened.
+    /// The daemon at `ipc://PATH` or `tcp://HOST:PORT`. PATH has at most 107 bytes; opening a
+    /// channel with a longer one fails with `INVALID_ARGUMENT`.
     pub fn url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
     }
 
-    /// What a daemon on tcp asks for; sent with every call.
+    /// The token that a daemon on tcp requires. It is sent with every call.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = token.into();
         self
     }
 
-    /// Calls whose connection broke, and calls that were refused with `UNAVAILABLE`, are sent again
-    /// for so long, a write under the same operation id: it happens once. Without this a call is
-    /// never sent twice.
+    /// Repeats calls for up to `limit` if their connection broke or the server refused them with
+    /// `UNAVAILABLE`. A write keeps its operation id, so it happens once. Without this option a
+    /// call is never sent twice.
     pub fn retry(mut self, limit: Duration) -> Self {
         self.retry = Some(limit);
         self
     }
 
-    /// Starts `tined` if nobody listens (`$TINED`, else the one in `$PATH`; on Linux, with an
-    /// `ipc://` URL). It ends by itself half an hour after its last client.
+    /// Starts a `tined` if none listens: `$TINED`, or the one in `$PATH`. Needs Linux and an
+    /// `ipc://` URL. That `tined` exits half an hour after its last client.
     pub fn start(mut self, start: bool) -> Self {
         self.start = start;
         self
     }
 
-    /// Whether writes get an operation id of their own; they do unless told otherwise.
+    /// Whether the client makes an operation id for each write. The default is yes.
     pub fn operation_ids(mut self, made: bool) -> Self {
         self.no_operation_ids = !made;
         self
@@ -65,7 +66,7 @@ impl Options {
     }
 }
 
-/// A message, and how to send it. Every call takes either this or the message alone.
+/// A message and the options of its call. Every call takes either this or the message alone.
 #[derive(Clone, Debug)]
 pub struct Request<T> {
     pub(crate) message: T,
@@ -84,7 +85,7 @@ pub(crate) struct CallOptions {
 }
 
 impl<T> Request<T> {
-    /// With nothing said beyond the message.
+    /// A request with default options.
     pub fn new(message: T) -> Self {
         Self {
             message,
@@ -92,13 +93,13 @@ impl<T> Request<T> {
         }
     }
 
-    /// After so long the call is `DEADLINE_EXCEEDED`, here and at the server.
+    /// Ends the call with `DEADLINE_EXCEEDED` after this time, in the client and in the server.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.call.timeout = Some(timeout);
         self
     }
 
-    /// The operation id of a write, in the place of one made for it; `""`: none.
+    /// The operation id of a write, instead of a generated one; `""` means none.
     pub fn operation_id(mut self, id: impl Into<String>) -> Self {
         self.call.operation_id = Some(id.into());
         self
@@ -110,26 +111,26 @@ impl<T> Request<T> {
         self
     }
 
-    /// Another token than the connection's.
+    /// A token for this call, instead of the connection's.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.call.token = Some(token.into());
         self
     }
 
-    /// The answer waits until the write, and all that was committed before it, is on the disk,
-    /// whatever the daemon's durability.
+    /// Delays the reply until the write, and everything committed before it, is on the disk,
+    /// whatever the daemon's durability mode.
     pub fn sync(mut self) -> Self {
         self.call.sync = true;
         self
     }
 
-    /// [`Options::retry`], of this call alone; zero: it is sent once.
+    /// [`Options::retry`] for this call alone; zero means that it is sent once.
     pub fn retry(mut self, limit: Duration) -> Self {
         self.call.retry = Some(limit);
         self
     }
 
-    /// The call ends with `CANCELLED` as soon as this token is cancelled; its reply is dropped.
+    /// Ends the call with `CANCELLED` when the token is cancelled; its reply is dropped.
     pub fn cancel(mut self, token: &CancelToken) -> Self {
         self.call.cancel = Some(token.clone());
         self
@@ -142,7 +143,7 @@ impl<T> From<T> for Request<T> {
     }
 }
 
-/// One method of a service: its path, and which messages it takes and returns.
+/// A method of a service: its path and the types of its request and reply.
 pub struct Method<Q, R> {
     pub(crate) info: MethodInfo,
     messages: PhantomData<fn(Q) -> R>,
@@ -155,7 +156,8 @@ pub(crate) struct MethodInfo {
 }
 
 impl<Q, R> Method<Q, R> {
-    /// `path` as in gRPC; a read is what the contract marks with `NO_SIDE_EFFECTS`.
+    /// A method with gRPC's path, such as `/tine.v1.StoreService/GetSession`. Reads are the methods
+    /// that the contract marks with `NO_SIDE_EFFECTS`.
     pub const fn new(path: &'static str, is_read: bool) -> Self {
         Self {
             info: MethodInfo { path, is_read },
@@ -163,12 +165,12 @@ impl<Q, R> Method<Q, R> {
         }
     }
 
-    /// `/tine.v1.StoreService/GetSession`
+    /// The path: `/tine.v1.StoreService/GetSession`.
     pub const fn path(&self) -> &'static str {
         self.info.path
     }
 
-    /// Whether it changes nothing, so that it carries no operation id.
+    /// Whether the method changes nothing; its calls then carry no operation id.
     pub const fn is_read(&self) -> bool {
         self.info.is_read
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 macro_rules! reasons {
     ($($variant:ident $name:literal,)*) => {
-        /// Why a call failed, in the words of the contract: `enum Reason` of `store.proto`, where each
-        /// call lists the reasons that it may return.
+        /// Why a call failed, in the words of the contract: `enum Reason` of `store.proto`, where
+        /// each call lists the reasons that it may return.
         ///
         /// [`Error::reason`](crate::Error::reason()) returns it, [`Error::is`](crate::Error::is)
         /// compares it.

@@ -1,6 +1,6 @@
-//! SP, the protocol of nanomsg and NNG: hellos and frames. No system calls here.
+//! SP, the protocol of nanomsg and NNG: hellos and frames. Makes no system calls.
 
-/// How the bytes travel: frames on tcp have no leading 01.
+/// The kind of connection. Frames on tcp have no leading 01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A Unix socket.
@@ -9,25 +9,25 @@ pub enum Transport {
     Tcp,
 }
 
-/// What this side of a connection is.
+/// The protocol of this side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// It calls; the other side must be REP.
+    /// Sends requests; the other side must be REP.
     Req,
-    /// It is told; the other side must be PUB.
+    /// Receives events; the other side must be PUB.
     Sub,
 }
 
 pub const HELLO_BYTES: usize = 8;
 
-/// Of a frame on ipc, and the request's id.
+/// The header of a frame on ipc, with the request id.
 pub const HEADER_BYTES: usize = 13;
 pub const ID_BYTES: usize = 4;
 
-/// The highest bit of an id marks the end of SP's route.
+/// The highest bit of a request id. SP requires it to end the list of ids.
 pub const ID_BIT: u32 = 1 << 31;
 
-/// A reply has at most 16 MiB, and its envelope.
+/// The longest payload: a reply of 16 MiB and its envelope.
 pub const PAYLOAD_BYTES_MAX: u64 = (16 << 20) + (64 << 10);
 
 const FRAME_TYPE: u8 = 1;
@@ -42,11 +42,11 @@ pub fn hello(of: Protocol) -> [u8; HELLO_BYTES] {
     [0, b'S', b'P', 0, 0, protocol, 0, 0]
 }
 
-/// Whether the other side's hello is the one that this side must have.
+/// Checks that the hello of the other side has the protocol that this side needs.
 pub fn hello_check(own: Protocol, got: &[u8; HELLO_BYTES]) -> Result<(), &'static str> {
     let (protocol, why) = match own {
-        Protocol::Req => (0x31, "what listens there is no REP socket"),
-        Protocol::Sub => (0x20, "what listens there is no PUB socket"),
+        Protocol::Req => (0x31, "the listener is not a REP socket"),
+        Protocol::Sub => (0x20, "the listener is not a PUB socket"),
     };
     if *got == [0, b'S', b'P', 0, 0, protocol, 0, 0] {
         Ok(())
@@ -55,8 +55,8 @@ pub fn hello_check(own: Protocol, got: &[u8; HELLO_BYTES]) -> Result<(), &'stati
     }
 }
 
-/// Fills the header of a frame whose first [`HEADER_BYTES`] were kept free, and returns where the
-/// frame begins.
+/// Writes the header of a frame into its first [`HEADER_BYTES`] bytes, which must be free. Returns
+/// where the frame begins.
 pub fn frame_finish(frame: &mut [u8], id: u32, transport: Transport) -> usize {
     let length = (frame.len() - HEADER_BYTES + ID_BYTES) as u64;
     frame[0] = FRAME_TYPE;
@@ -68,8 +68,8 @@ pub fn frame_finish(frame: &mut [u8], id: u32, transport: Transport) -> usize {
     }
 }
 
-/// Takes bytes as they come and gives out whole payloads. Small frames come through the inbox,
-/// several at a time; what is left of a large one goes straight into its own memory.
+/// Splits received bytes into payloads. Small frames go through the inbox, several at a time; the
+/// rest of a large one is received directly into its own buffer.
 #[derive(Debug)]
 pub struct FrameReader {
     transport: Transport,
@@ -97,7 +97,8 @@ impl FrameReader {
         }
     }
 
-    /// Room for the next bytes; never empty. [`took`](Self::took) says how many came.
+    /// Returns the buffer for the next bytes, which is never empty. After receiving, call
+    /// [`took`](Self::took).
     pub fn room(&mut self) -> &mut [u8] {
         if self.is_direct() {
             let body = self.body.as_mut().expect("is_direct");
@@ -122,7 +123,8 @@ impl FrameReader {
         }
     }
 
-    /// The next payload; `None`: more bytes are needed. After an error the connection is of no use.
+    /// Returns the next payload, or `None` if it is not complete yet. After an error the connection
+    /// cannot be used.
     pub fn next_payload(&mut self) -> Result<Option<Vec<u8>>, &'static str> {
         if self.body.is_none() && !self.header_read()? {
             return Ok(None);
@@ -144,7 +146,7 @@ impl FrameReader {
         Ok(Some(body.bytes))
     }
 
-    /// Whether all that came was given out.
+    /// Whether all received bytes were returned as payloads.
     pub fn is_empty(&self) -> bool {
         self.body.is_none() && self.begin == self.end
     }
@@ -161,7 +163,7 @@ impl FrameReader {
         let bytes = &self.inbox[self.begin..self.end];
         let type_bytes = usize::from(self.transport == Transport::Ipc);
         if type_bytes > 0 && bytes.first().is_some_and(|first| *first != FRAME_TYPE) {
-            return Err("it sent a frame that is none of SP");
+            return Err("it sent a frame that is not of SP");
         }
         let Some(length) = bytes.get(type_bytes..type_bytes + 8) else {
             return Ok(false);
@@ -172,9 +174,10 @@ impl FrameReader {
         }
         self.begin += type_bytes + 8;
         let length = length as usize;
-        // One allocation; only what has come is written to. It is rounded up because of glibc: freeing
-        // a large block makes it keep twice as much for reuse, and a reply is in memory twice while it
-        // is decoded. Without, each reply's pages go back to the kernel: 30 to 40 % slower.
+        // One allocation, of which only the received part is touched. Rounding up helps glibc: it
+        // keeps freed memory of up to twice the largest freed block, and a reply is in memory twice
+        // while it is decoded. With the exact length the pages of each reply are returned to the
+        // kernel, and calls take 30 to 40 % longer.
         let bytes = Vec::with_capacity(length.next_power_of_two());
         self.body = Some(Body {
             bytes,

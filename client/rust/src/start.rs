@@ -1,6 +1,6 @@
-//! Starting `tined`, as the command line does. Whoever holds the lock looks once more whether one
-//! listens, then starts one and keeps the lock until it is ready. So of twenty at once one starts
-//! it, and nineteen find it.
+//! Starts `tined` like the command line does. A lock makes sure that only one of many clients
+//! starts it: its holder checks again whether a tined listens, starts one if not, and keeps the
+//! lock until that tined is ready.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,7 +10,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::cancel::CancelToken;
 
-/// Whether somebody listens there, told without waiting: also where the backlog is full.
+/// Returns whether somebody listens on the socket, without waiting. A full backlog counts as
+/// listening.
 pub(crate) fn is_listening(path: &Path) -> bool {
     let connect = || {
         let address = SocketAddrUnix::new(path)?;
@@ -71,14 +72,14 @@ mod linux {
 
     const LOOK_AGAIN: Duration = Duration::from_millis(20);
     const READY_WITHIN: Duration = Duration::from_secs(60);
-    const ENDED_WITHIN: Duration = Duration::from_secs(15); // tined gives up on its clients after 6 s
+    const ENDED_WITHIN: Duration = Duration::from_secs(15); // tined waits 6 s for its clients
     const EXIT_IN_USE: i32 = 3;
 
-    /// Those that were started here, to take leave of the dead among them.
+    /// The daemons that this process started, so that it can reap those that have ended.
     static STARTED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-    /// Returns when a tined is ready. The error says why there is none. Gives up at the deadline, and
-    /// when it is to stop; a tined that it has started goes on to become ready.
+    /// Returns when a tined is ready. The error says why there is none. Gives up at the deadline
+    /// and when `stop` is cancelled; a tined that was started then continues to start.
     pub(crate) fn start(
         path: &Path,
         deadline: Option<Instant>,
@@ -100,7 +101,7 @@ mod linux {
         tined: PathBuf,
         socket: PathBuf,
         log_path: PathBuf,
-        log_bytes: u64, // of the log, before
+        log_bytes: u64, // the length of the log before the start
         deadline: Instant,
         stop: &'a CancelToken,
         _lock: File,
@@ -112,7 +113,7 @@ mod linux {
     }
 
     impl<'a> Start<'a> {
-        /// Takes the lock; waits for the one who has it.
+        /// Takes the lock, and waits until another process has released it.
         fn begin(
             path: &Path,
             deadline: Option<Instant>,
@@ -185,7 +186,7 @@ mod linux {
 
         fn launch_once(&self) -> Result<Launched, String> {
             let fail = |error: io::Error| format!("tined cannot be started: {error}");
-            // It says here that it is ready, as a service would say it to systemd.
+            // tined reports here that it is ready, as a service does to systemd.
             let name = format!("tine-start-{}-{:08x}", std::process::id(), random_u32());
             let address = SocketAddr::from_abstract_name(&name).map_err(fail)?;
             let ready = UnixDatagram::bind_addr(&address).map_err(fail)?;
@@ -212,7 +213,7 @@ mod linux {
             self.wait_for(child, &ready)
         }
 
-        /// Waits until it is ready or has ended.
+        /// Waits until the tined is ready or has ended.
         fn wait_for(&self, mut child: Child, ready: &UnixDatagram) -> Result<Launched, String> {
             let process = pidfd(child.id());
             let is_ready = match &process {
@@ -248,8 +249,8 @@ mod linux {
             }
         }
 
-        /// Waits for the process that the socket's lock names. It does not answer: it was told to
-        /// stop, and still sees to what it had accepted, or it was started by somebody who gave up.
+        /// Waits for the process that the socket's lock names. It does not answer: either it is
+        /// stopping and finishes accepted requests, or it is starting and its starter gave up.
         fn wait_for_holder(&self) {
             let mut lock = self.socket.clone().into_os_string();
             lock.push(".lock");
@@ -268,7 +269,7 @@ mod linux {
             }
         }
 
-        /// False: the time is up, nobody waits any more, or it is done.
+        /// Returns false if the time is up, `stop` is cancelled, or `is_done` returns true.
         fn poll_until(
             &self,
             wanted: &mut [PollFd<'_>],
@@ -289,7 +290,7 @@ mod linux {
             }
         }
 
-        /// What it said last, to its log, is why it ended.
+        /// Returns why the tined ended, from what it wrote to its log.
         fn last_words(&self, status: ExitStatus) -> String {
             let mut text = String::new();
             if let Ok(mut log) = File::open(&self.log_path) {
@@ -336,14 +337,14 @@ mod linux {
         pidfd_open(pid, PidfdFlags::empty()).ok()
     }
 
-    /// A session of its own, and none of this process's files: whoever reads our output to its end
-    /// must not have to wait for tined's.
+    /// Gives the child a session of its own and closes this process's descriptors in it, so that a
+    /// reader of our output does not have to wait for the end of tined.
     #[allow(unsafe_code)]
     fn leave_everything(command: &mut Command) {
         const FIRST: libc::c_uint = 3;
         let in_child = || {
             rustix::process::setsid()?;
-            // SAFETY: it only marks descriptors; where the kernel is too old it does nothing.
+            // SAFETY: it only marks descriptors; on an old kernel it does nothing.
             unsafe {
                 libc::close_range(
                     FIRST,

@@ -1,10 +1,10 @@
-//! How calls fail.
+//! The errors of calls.
 
 use std::fmt;
 
 use crate::reason::Reason;
 
-/// gRPC's status codes, with its numbers.
+/// gRPC's status codes, with their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 #[non_exhaustive]
@@ -50,13 +50,13 @@ const CODES: [(Code, &str); 17] = [
 ];
 
 impl Code {
-    /// The name as gRPC spells it: `NOT_FOUND`.
+    /// The name in gRPC: `NOT_FOUND`.
     pub fn name(self) -> &'static str {
         CODES[self as usize].1
     }
 }
 
-/// A number that gRPC does not know is [`Code::Unknown`].
+/// Unknown numbers become [`Code::Unknown`].
 impl From<i32> for Code {
     fn from(number: i32) -> Self {
         let known = usize::try_from(number)
@@ -72,15 +72,16 @@ impl fmt::Display for Code {
     }
 }
 
-/// Why a call failed: said by the server, or by the client where the server was not reached.
+/// Why a call failed: from the server, or from the client if it did not reach the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
     /// The kind of failure, for programs.
     pub code: Code,
-    /// The name of a [`Reason`]: `SESSION_NOT_FOUND`; the code's own name if there is no more to say.
+    /// The name of a [`Reason`]: `SESSION_NOT_FOUND`; the code's own name if there is no more to
+    /// say.
     pub reason: String,
-    /// For people: which field, and what to do about it.
+    /// A message for people: which field is wrong, for example, and what to do.
     pub message: String,
 }
 
@@ -97,17 +98,17 @@ impl Error {
         }
     }
 
-    /// The reason as a type, to match on.
+    /// Returns the reason as a type, to match on.
     pub fn reason(&self) -> Reason {
         Reason::from(&*self.reason)
     }
 
-    /// Whether the call failed for this reason.
+    /// Returns whether the call failed for this reason.
     pub fn is(&self, reason: Reason) -> bool {
         self.reason == reason.name()
     }
 
-    /// One whose reason is the code's own name.
+    /// Makes an error whose reason is the name of its code.
     pub(crate) fn plain(code: Code, message: impl Into<String>) -> Self {
         Self::new(code, code.name(), message)
     }

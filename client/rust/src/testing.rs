@@ -18,10 +18,10 @@ use crate::status::{Code, Error};
 use crate::v1::StoreServiceClient;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
-const STOP_WITHIN: Duration = Duration::from_secs(30); // tined gives up on its clients after 6 s
-const LOOK_AGAIN: Duration = Duration::from_millis(20); // whether it has ended
+const STOP_WITHIN: Duration = Duration::from_secs(30); // tined waits 6 s for its clients
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// So that no daemon outlives for long a test that was killed.
+/// Ends a daemon whose test was killed.
 const IDLE_EXIT: &str = "1h";
 
 /// How to start a [`Daemon`].
@@ -166,8 +166,8 @@ impl Daemon {
         is_ready
     }
 
-    /// Stops it, as a service manager would, and waits for its end. `Err`: it ended with a failure, or
-    /// it did not end in time and was killed.
+    /// Stops it, as a service manager would, and waits for its end. `Err`: it ended with a failure,
+    /// or it did not end in time and was killed.
     pub fn stop(&mut self) -> Result<(), Error> {
         let Some(child) = &mut self.child else {
             return Ok(());

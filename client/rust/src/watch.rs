@@ -1,13 +1,15 @@
-//! Watching: the bus for speed, ListEvents for certainty. Without system calls.
+//! The state of a watch, which reads events from the bus and from ListEvents. Makes no system
+//! calls.
 //!
-//! ListEvents misses nothing: sequences of one store have no gaps and never repeat, also over
-//! restarts, and `instance_id` tells when it is another store. So where a watch stands is two
-//! fields. The bus tells at once but may lose: a message, a connection, or what was sent before the
-//! server knew of the subscriber. Hence the order: subscribe, then list, then take from the bus what
-//! follows the position; drop what is not past it; and where it does not follow, list again. Until
-//! the first message of a connection nobody knows whether the server counts the subscriber in, so
-//! until then the watch lists now and again. Without a bus it lists, and waits at the server for
-//! news. docs/wire.md has the whole of it.
+//! ListEvents misses nothing: the sequences of a store have no gaps and never repeat, even after a
+//! restart, and `instance_id` changes with the store. So the position of a watch is these two
+//! fields. The bus is fast, but it may lose messages, its connection, and everything sent before
+//! the server registered the subscriber. Therefore the watch subscribes first, then lists, and then
+//! takes those events from the bus that directly follow its position. It drops events at or before
+//! the position, and lists again after a gap. Until the first message of a bus connection it is not
+//! known whether the server has registered the subscriber, so until then the watch also lists at
+//! intervals. Without a bus the watch calls ListEvents and lets it wait for news. docs/wire.md
+//! describes the protocol.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -21,42 +23,42 @@ use crate::v1::{
 };
 
 const WAIT_AT_ONCE_MAX: Duration = Duration::from_secs(30);
-const REPLY_MAX: Duration = Duration::from_secs(2); // beyond the wait, to connect and to answer
+const REPLY_MAX: Duration = Duration::from_secs(2); // to connect and to reply, on top of the wait
 const PAGE_EVENTS_MAX: u32 = 1000;
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 const START_ATTEMPTS_MAX: u32 = 5;
-const FIRST_MESSAGE_MAX: Duration = Duration::from_millis(100); // then it begins without
-const UNSURE_MIN: Duration = Duration::from_millis(5); // between listings until the first message …
-const UNSURE_MAX: Duration = Duration::from_millis(160); // … twice as long each time
+const FIRST_MESSAGE_MAX: Duration = Duration::from_millis(100); // then it begins anyway
+const UNSURE_MIN: Duration = Duration::from_millis(5); // between listings until it came …
+const UNSURE_MAX: Duration = Duration::from_millis(160); // … doubled each time
 const SILENCE_MAX: Duration = Duration::from_secs(15); // three heartbeats
-const SUBSCRIBE_MIN: Duration = Duration::from_millis(500); // until a bus is tried again …
-const SUBSCRIBE_MAX: Duration = Duration::from_secs(30); // … twice as long each time
+const SUBSCRIBE_MIN: Duration = Duration::from_millis(500); // before the bus is tried again …
+const SUBSCRIBE_MAX: Duration = Duration::from_secs(30); // … doubled each time
 
-/// What the watch wants next. Its driver does it and says how it went.
+/// What the driver of the watch must do next. It then reports the result.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// For the caller.
+    /// Give this event to the caller.
     Give(Event),
-    /// The position is known: what is committed from now on will be given out.
+    /// The watch has begun: it will return everything that is committed from now on.
     Begun,
-    /// Connect to the bus, then say [`WatchState::subscribed`].
+    /// Connect to the bus, then call [`WatchState::subscribed`].
     Subscribe,
-    /// Take a message of the bus, and wait for it until then: [`WatchState::message`],
+    /// Wait for a message of the bus until this time, then call [`WatchState::message`],
     /// [`WatchState::silence`] or [`WatchState::bus_broke`].
     Receive(Instant),
-    /// Ask for Stats, then say [`WatchState::stats`].
+    /// Call Stats, then call [`WatchState::stats`].
     Stats,
-    /// Ask for a page, with this timeout if there is one, then say [`WatchState::listed`].
+    /// Call ListEvents with this timeout, if any, then call [`WatchState::listed`].
     List(ListEventsRequest, Option<Duration>),
-    /// Wait until then.
+    /// Sleep until this time.
     Sleep(Instant),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Subscribing,
-    /// The first message says that the server counts this subscriber in.
+    /// Waits for the first message, which shows that the server has registered this subscriber.
     FirstMessage(Instant),
     Stats,
     FirstPage,
@@ -78,7 +80,7 @@ pub(crate) struct WatchState {
     start_attempts: u32,
     session_id: String,
     type_prefix: String,
-    /// What topics of the session begin with; empty: all are wanted.
+    /// The prefix of the session's topics; empty if the watch is of all sessions.
     topic: String,
     instance_id: String,
     after: u64,
@@ -89,9 +91,9 @@ pub(crate) struct WatchState {
     bus: Option<Bus>,
     bus_failures: u32,
     subscribe_after: Option<Instant>,
-    /// There may be events that the bus did not or will not tell of.
+    /// There may be events that the bus does not deliver.
     is_behind: bool,
-    /// By the bus, when it told of a gap.
+    /// The newest sequence that the bus named when there was a gap.
     told_newest: u64,
 
     asked_at: Instant,
@@ -137,18 +139,18 @@ impl WatchState {
         }
     }
 
-    /// The sequence of the last event that was given out or left out, and its store's id: what to
-    /// begin another watch with.
+    /// Returns the sequence of the last event that was returned or skipped, and the id of its
+    /// store: the start of a watch that continues this one.
     pub fn position(&self) -> (u64, &str) {
         (self.after, &self.instance_id)
     }
 
-    /// Whether the driver is to keep its connection to the bus.
+    /// Returns whether the driver must keep its connection to the bus.
     pub fn has_bus(&self) -> bool {
         self.bus.is_some()
     }
 
-    /// `until`: when the caller wants to have control again, event or not.
+    /// Returns the next step. `until`: when the caller wants control back, even without an event.
     pub fn next(&mut self, now: Instant, until: Option<Instant>) -> Step {
         if self.phase == Phase::Begun {
             self.phase = Phase::Running;
@@ -190,7 +192,7 @@ impl WatchState {
         }
     }
 
-    /// Waits for news only where no bus would tell of them.
+    /// Lets the server wait for news only if there is no bus.
     fn list(&mut self, now: Instant, until: Option<Instant>) -> Step {
         let wait_until = earlier(until, self.subscribe_after.filter(|_| self.has_bus));
         let wait = match wait_until {
@@ -208,14 +210,14 @@ impl WatchState {
             wait_ms: wait.as_millis() as u32,
             page_bytes: 0,
         };
-        // Until it has begun it is the caller who says how long to wait.
+        // Until the watch has begun, only the caller limits the time.
         let has_begun = self.phase != Phase::FirstPage;
         Step::List(request, has_begun.then_some(wait + REPLY_MAX))
     }
 
     pub fn subscribed(&mut self, is_subscribed: bool, now: Instant) {
         if is_subscribed {
-            self.is_behind = true; // all must be listed once
+            self.is_behind = true; // what was missed must be listed
             self.bus = Some(Bus {
                 is_live: false,
                 heard_at: now,
@@ -240,7 +242,7 @@ impl WatchState {
         };
     }
 
-    /// Nothing came until the time that was said.
+    /// No message came until the time of the step.
     pub fn silence(&mut self, now: Instant) {
         if matches!(self.phase, Phase::FirstMessage(_)) {
             return self.after_first_message();
@@ -254,7 +256,7 @@ impl WatchState {
         }
     }
 
-    /// The connection to the bus ended.
+    /// The connection to the bus broke.
     pub fn bus_broke(&mut self, now: Instant) {
         if matches!(self.phase, Phase::FirstMessage(_)) {
             self.after_first_message();
@@ -262,7 +264,7 @@ impl WatchState {
         self.bus_drop(now);
     }
 
-    /// There is no bus, or it is of no use: goes on without, and tries again later.
+    /// Continues without the bus, and tries it again later.
     fn bus_drop(&mut self, now: Instant) {
         self.bus = None;
         self.told_newest = 0;
@@ -271,11 +273,11 @@ impl WatchState {
         self.subscribe_after = Some(now + SUBSCRIBE_MIN.saturating_mul(factor).min(SUBSCRIBE_MAX));
     }
 
-    /// A message of the bus. All are looked at: those of other sessions move the position too.
+    /// Takes a message of the bus. Messages of other sessions move the position too.
     pub fn message(&mut self, message: &[u8], now: Instant) {
         let Some(bus) = &mut self.bus else { return };
         if std::mem::replace(&mut bus.is_live, true) {
-            self.bus_failures = 0; // one message may be all that it ever sends
+            self.bus_failures = 0; // it works, even if it sends no second message
         }
         bus.heard_at = now;
         if matches!(self.phase, Phase::FirstMessage(_)) {
@@ -297,7 +299,7 @@ impl WatchState {
         }
         let is_kept = event.sequence > 0;
         if is_kept && event.sequence <= self.after {
-            return; // listed already
+            return; // already listed
         }
         if is_kept && !self.is_next(&event, is_mine) {
             if is_mine {
@@ -306,7 +308,7 @@ impl WatchState {
             return;
         }
         if is_mine && event.r#type.starts_with(&self.type_prefix) {
-            // The position moves when it is given out: the watch may end before that.
+            // The position moves when the event is returned: the watch may end before that.
             self.page_end = event.sequence;
             self.page.push_back(event);
         } else if is_kept {
@@ -314,9 +316,9 @@ impl WatchState {
         }
     }
 
-    /// Whether an event that has a sequence is the next one of the watch. One of a session says
-    /// which one was the session's last: between that and the position there is none of it. What a
-    /// purged session's watch gets, ListEvents says.
+    /// Returns whether an event with a sequence directly follows the position. An event of a
+    /// session names the session's previous event; if that is at or before the position, nothing is
+    /// missing in between. A purge counts as a gap, because ListEvents must report it.
     fn is_next(&self, event: &Event, is_mine: bool) -> bool {
         let is_of_session = !self.topic.is_empty() && is_mine;
         if is_of_session && event.r#type == "session.purged" {
@@ -326,7 +328,7 @@ impl WatchState {
         event.sequence == self.after + 1 || is_of_session && previous > 0 && previous <= self.after
     }
 
-    /// A gap, up to the sequence that was told.
+    /// Notes a gap before the sequence that the bus named.
     fn fall_behind(&mut self, told_newest: u64) {
         self.is_behind = true;
         self.told_newest = told_newest;
@@ -342,7 +344,7 @@ impl WatchState {
         Ok(())
     }
 
-    /// `Err`: the end of the watch.
+    /// Takes a page of ListEvents. `Err` ends the watch.
     pub fn listed(
         &mut self,
         result: Result<ListEventsResponse, Error>,
@@ -376,7 +378,7 @@ impl WatchState {
             return Ok(());
         }
         self.is_behind = false;
-        // The bus told of events that the store does not have: it is another's.
+        // The bus named events that the store does not have: it belongs to another store.
         if self.bus.is_some() && page.newest_sequence < self.told_newest {
             self.bus_drop(now);
         }
@@ -384,7 +386,7 @@ impl WatchState {
         Ok(())
     }
 
-    /// While the oldest event is being pruned it may be gone by the time it is asked for.
+    /// Tries again from Stats: the oldest event may have been pruned since.
     fn first_page_failed(&mut self, error: Error) -> Result<(), Error> {
         self.start_attempts += 1;
         let may_repeat = error.code == Code::OutOfRange && self.start != WatchStart::After;
@@ -395,7 +397,7 @@ impl WatchState {
         Ok(())
     }
 
-    /// A daemon that is restarted, or has too much to do, is waited for.
+    /// Waits and tries again if the daemon is restarting or overloaded.
     fn list_failed(&mut self, error: Error, now: Instant) -> Result<(), Error> {
         use Code::{DeadlineExceeded, ResourceExhausted, Unavailable};
         if !matches!(
@@ -406,11 +408,11 @@ impl WatchState {
         }
         self.list_failures = self.list_failures.saturating_add(1);
         self.sleep_until = Some(now + backoff(self.list_failures));
-        self.bus_failures = 0; // whoever comes next may have a bus
+        self.bus_failures = 0; // the next daemon may have a bus
         Ok(())
     }
 
-    /// The next event of the page that is wanted.
+    /// Takes the next event of the page that matches the type prefix.
     fn page_take(&mut self) -> Option<Event> {
         while let Some(event) = self.page.pop_front() {
             if event.sequence > 0 {
@@ -452,7 +454,7 @@ mod tests {
         [topic.as_bytes(), &[0], &encoded].concat()
     }
 
-    /// A watch that has begun behind 5, and listens.
+    /// Returns a watch that has begun after sequence 5 and listens to the bus.
     fn listening(now: Instant) -> WatchState {
         let mut state = WatchState::new(WatchEventsRequest::default(), true);
         assert!(matches!(state.next(now, None), Step::Subscribe));
@@ -486,7 +488,7 @@ mod tests {
     #[test]
     fn the_caller_says_how_long_a_watch_may_take_to_begin() {
         let now = Instant::now();
-        let mut state = listening(now); // its first page has no time of its own
+        let mut state = listening(now); // its first page has no timeout
         state.bus_broke(now);
         assert!(matches!(state.next(now, None), Step::List(_, Some(_))));
     }

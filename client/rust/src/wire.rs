@@ -1,25 +1,25 @@
-//! One connection's calls in flight, without its system calls.
+//! The calls in flight on one connection. Makes no system calls.
 //!
-//! A request's id names its slot. Of the callers that wait, one receives for all and hands what
-//! comes to its owners; when its own reply is there it leaves, and wakes another to go on. So no
-//! thread or task only reads, and a lone caller sends and receives and meets nobody. What could not
-//! be sent at once is in the outbox, which one of the callers empties in the same way.
+//! A request's id names its slot. One of the waiting callers receives for all of them and passes
+//! each reply to its owner. When its own reply has come it leaves and wakes another caller, which
+//! continues. So there is no thread that only reads, and a single caller sends and receives without
+//! a hand-over. What could not be sent at once is in the outbox; one caller at a time sends it.
 
 use std::collections::VecDeque;
 use std::task::Waker;
 
 use crate::sp::{self, FrameReader, Transport};
 
-/// The server refuses the 65th of a connection.
+/// The server refuses the 65th request of a connection.
 pub(crate) const IN_FLIGHT_MAX: usize = 64;
-const COUNTER_MASK: u32 = 0x1ff_ffff; // 25 bits; six name the slot, one marks the id
+const COUNTER_MASK: u32 = 0x1ff_ffff; // 25 bits; six bits are the slot, one is ID_BIT
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
     Waiting,
     Answered,
-    /// Its caller has left; its reply may still come, and it counts as in flight until then.
+    /// Its caller has left. It counts as in flight until its reply comes.
     Abandoned,
 }
 
@@ -32,7 +32,7 @@ struct Slot {
     waker: Option<Waker>,
 }
 
-/// A frame that is not sent whole yet.
+/// A frame that is not completely sent.
 #[derive(Debug)]
 struct Frame {
     slot: usize,
@@ -44,9 +44,9 @@ struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seat {
     Taken(usize),
-    /// The waker is in the queue.
+    /// There is no slot; the waker is in the queue.
     Wait,
-    /// All 64 calls were given up; the connection is of no use.
+    /// The callers of all 64 slots have given up; the connection must be closed.
     AllAbandoned,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Seat {
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
     pub why: String,
-    /// The client was closed.
+    /// The client closed it.
     pub is_closed: bool,
 }
 
@@ -68,9 +68,9 @@ pub(crate) struct Wire {
     queue: VecDeque<(u64, Waker)>,
     last_ticket: u64,
     outbox: VecDeque<Frame>,
-    /// Away while a caller receives.
+    /// `None` while a caller receives.
     pub reader: Option<FrameReader>,
-    /// A caller empties the outbox.
+    /// A caller is waiting to send the outbox.
     pub has_writer: bool,
     pub broken: Option<Broken>,
     pub has_replied: bool,
@@ -101,7 +101,8 @@ impl Wire {
         }
     }
 
-    /// A slot, in the order in which callers came. `ticket` is the caller's place in the queue.
+    /// Takes a slot, or queues the caller: slots are given in the order of arrival. `ticket` is the
+    /// caller's place in the queue.
     pub fn seat(&mut self, ticket: &mut Option<u64>, waker: &Waker) -> Seat {
         let is_next = match (*ticket, self.queue.front()) {
             (Some(own), Some((first, _))) => own == *first,
@@ -132,7 +133,7 @@ impl Wire {
         Seat::Wait
     }
 
-    /// Leaves the queue, without a slot.
+    /// Removes a caller from the queue.
     pub fn seat_leave(&mut self, ticket: u64) {
         self.queue.retain(|(place, _)| *place != ticket);
         self.queue_wake();
@@ -154,7 +155,7 @@ impl Wire {
         slot.was_sent = false;
     }
 
-    /// Hands over the frame of a slot: room for a header, and a Request.
+    /// Puts the frame of a slot into the outbox: free bytes for the header, then a Request.
     pub fn submit(&mut self, slot: usize, mut bytes: Vec<u8>) {
         let sent_to = sp::frame_finish(&mut bytes, self.slots[slot].id, self.transport);
         self.outbox.push_back(Frame {
@@ -165,7 +166,7 @@ impl Wire {
         });
     }
 
-    /// What is to be sent next.
+    /// The bytes to send next.
     pub fn outgoing(&self) -> Option<&[u8]> {
         self.outbox
             .front()
@@ -184,7 +185,7 @@ impl Wire {
         }
     }
 
-    /// Whether nothing is in flight, so that nothing may come.
+    /// Whether the only call is one that was not sent yet, so that no bytes may arrive.
     pub fn is_idle(&self) -> bool {
         self.free.len() == IN_FLIGHT_MAX - 1 && self.outbox.is_empty()
     }
@@ -193,11 +194,11 @@ impl Wire {
         self.slots[slot].was_sent
     }
 
-    /// Hands what `reader` has to its owners. A reply that nobody waits for is dropped.
+    /// Passes the payloads of `reader` to their owners. A reply that nobody waits for is dropped.
     pub fn deliver(&mut self, reader: &mut FrameReader) -> Result<(), &'static str> {
         while let Some(payload) = reader.next_payload()? {
             let Some((id, _)) = payload.split_first_chunk() else {
-                return Err("it sent a frame that is none of SP");
+                return Err("it sent a frame that is not of SP");
             };
             let id = u32::from_be_bytes(*id);
             self.has_replied = true;
@@ -224,7 +225,7 @@ impl Wire {
         Ok(())
     }
 
-    /// The reply of a slot, with its id in front; the slot is free then.
+    /// Takes the reply of a slot, which begins with its id, and frees the slot.
     pub fn reply_take(&mut self, slot: usize) -> Option<Vec<u8>> {
         if self.slots[slot].state != State::Answered {
             return None;
@@ -234,7 +235,7 @@ impl Wire {
         Some(reply)
     }
 
-    /// The caller of a slot leaves without its reply.
+    /// Gives up the call of a slot: its caller leaves without a reply.
     pub fn give_up(&mut self, slot: usize) {
         self.slots[slot].waker = None;
         let unsent = |frame: &Frame| frame.slot == slot && !frame.has_begun;
@@ -245,7 +246,7 @@ impl Wire {
         } else {
             self.slots[slot].state = State::Abandoned;
             self.abandoned_count += 1;
-            self.queue_wake(); // the connection may be of no use now
+            self.queue_wake(); // all slots may be abandoned now
         }
     }
 
@@ -259,7 +260,7 @@ impl Wire {
         self.queue_wake();
     }
 
-    /// `waker` is woken when the slot is answered, or when its caller is to receive or to send.
+    /// Wakes `waker` when the slot is answered, or when its caller must receive or send.
     pub fn park(&mut self, slot: usize, waker: &Waker) {
         match &mut self.slots[slot].waker {
             Some(kept) => kept.clone_from(waker),
@@ -271,7 +272,7 @@ impl Wire {
         self.slots[slot].waker = None;
     }
 
-    /// A caller leaves: if nobody receives now, another one must.
+    /// Wakes another caller if nobody receives or sends after this one has left.
     pub fn leave(&mut self) {
         let has_work = !self.outbox.is_empty() && !self.has_writer;
         if self.reader.is_some() || has_work {
@@ -279,7 +280,7 @@ impl Wire {
         }
     }
 
-    /// Wakes one that waits for its reply, to go on with what another has left.
+    /// Wakes a caller that waits for its reply, to take over receiving or sending.
     pub fn hand_over(&mut self) {
         let waits = |slot: &&mut Slot| slot.state == State::Waiting && slot.waker.is_some();
         if let Some(waker) = self
@@ -292,7 +293,7 @@ impl Wire {
         }
     }
 
-    /// Ends all calls. False: it was broken already.
+    /// Ends all calls. Returns false if the connection was already broken.
     pub fn break_off(&mut self, why: &str, is_closed: bool) -> bool {
         if self.broken.is_some() {
             return false;
@@ -385,7 +386,7 @@ mod tests {
         assert_eq!(wire.free.len(), IN_FLIGHT_MAX - 1);
         answer(&mut wire, id);
         assert_eq!(wire.free.len(), IN_FLIGHT_MAX);
-        answer(&mut wire, id); // once more: it is nobody's
+        answer(&mut wire, id); // a second reply has no owner
         assert_eq!(wire.free.len(), IN_FLIGHT_MAX);
     }
 
@@ -397,7 +398,7 @@ mod tests {
         wire.submit(second, vec![0; sp::HEADER_BYTES]);
         wire.sent(1);
         wire.give_up(second);
-        wire.give_up(first); // has begun: the rest must follow
+        wire.give_up(first); // partly sent: the rest must follow
         assert_eq!(wire.outgoing().map(<[u8]>::len), Some(sp::HEADER_BYTES - 1));
         wire.sent(sp::HEADER_BYTES - 1);
         assert_eq!(wire.outgoing(), None);

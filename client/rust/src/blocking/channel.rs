@@ -1,5 +1,5 @@
-//! The channel for threads. What it must know is in `Link`, `Wire` and `Exchange`; what waits is
-//! here.
+//! The channel for threads. Its state is in `Link`, `Wire` and `Exchange`; this module makes the
+//! system calls and waits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,11 +21,11 @@ use crate::status::Error;
 use crate::v1::{HealthRequest, methods};
 use crate::wire::{Seat, Wire};
 
-/// How often a thread that only waits to send looks whether it must receive too, and the reverse.
+/// How often a thread that waits only to send checks whether it must also receive, and vice versa.
 const ROLE_LOOKS: Duration = Duration::from_millis(50);
 
-/// A connection to a daemon, for threads: clones are the same one, and any number of threads may
-/// call at once. It connects with the first call, and again when the connection was lost.
+/// A connection to a daemon, for threads. Clones share it, and any number of threads may call at
+/// once. It connects with the first call, and again after the connection was lost.
 #[derive(Clone, Debug)]
 pub struct Channel(Arc<Inner>);
 
@@ -45,12 +45,12 @@ struct Connection {
 }
 
 impl Channel {
-    /// A channel to the daemon at `url`: `ipc://PATH` or `tcp://HOST:PORT`.
+    /// Returns a channel to the daemon at `url`: `ipc://PATH` or `tcp://HOST:PORT`.
     pub fn connect(url: &str) -> Result<Self, Error> {
         Self::open(Options::new().url(url))
     }
 
-    /// A channel with all that [`Options`] can say.
+    /// Returns a channel with these options.
     pub fn open(options: Options) -> Result<Self, Error> {
         Ok(Self::at(options.address()?, options))
     }
@@ -68,7 +68,7 @@ impl Channel {
         }))
     }
 
-    /// Ends the calls in flight, the watches, and every later call, with `CANCELLED`.
+    /// Ends the calls in flight, the watches and all later calls with `CANCELLED`.
     pub fn close(&self) {
         self.0.closed.cancel_because(link::CLOSED);
         let connection = self.link().close();
@@ -78,10 +78,10 @@ impl Channel {
         }
     }
 
-    /// Waits until the daemon answers, for `timeout` at most, and starts one where
-    /// [`Options::start`] says so. The error says why there is no answer: `UNAVAILABLE` with the
-    /// last failure when the time is up. It is returned at once if waiting does not help: tined
-    /// cannot be started, or refuses the token.
+    /// Waits until the daemon answers, for `timeout` at most. With [`Options::start`] it starts one
+    /// if none listens. When the time is up it returns `UNAVAILABLE` with the last failure. It
+    /// returns an error at once if waiting does not help: tined cannot be started, or refuses the
+    /// token.
     pub fn ready(&self, timeout: Duration) -> Result<(), Error> {
         let until = Instant::now() + timeout.min(READY_MAX);
         loop {
@@ -98,7 +98,7 @@ impl Channel {
         }
     }
 
-    /// One call. The generated clients have one function for each method, which call this.
+    /// Makes one call. The generated clients have a function for each method, which uses this.
     pub fn call<Q: Message, R: Message + Default>(
         &self,
         method: &Method<Q, R>,
@@ -117,13 +117,13 @@ impl Channel {
         }
     }
 
-    /// The pages of a listing. The generated clients have one function for each listing, which call
-    /// this.
+    /// Returns the pages of a listing. The generated clients have a function for each listing,
+    /// which uses this.
     pub fn pages<Q: Listing>(&self, request: Request<Q>) -> Pages<Q> {
         Pages::new(self.clone(), request)
     }
 
-    /// One of its own, with a connection of its own, that ends with this one.
+    /// Returns a channel with a connection of its own, which closes together with this one.
     pub(crate) fn sibling(&self, token: Option<String>) -> (Self, Listening) {
         let Inner {
             options, address, ..
@@ -147,7 +147,7 @@ impl Channel {
         self.0.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before the next attempt: a server that was restarted is there soon.
+    /// Waits before the next attempt.
     fn wait_until(&self, exchange: &Exchange, until: Instant) -> Result<(), Error> {
         let _listening = listen(exchange.cancel.as_ref());
         let _closing = with_waker(|waker| self.0.closed.listen(waker));
@@ -195,7 +195,7 @@ impl Channel {
                 Step::Wait(until) => park_until(earlier(until, exchange.deadline)),
                 Step::Connect => {
                     let result = match self.dial(exchange) {
-                        // One caller's short deadline is no reason to keep others from trying.
+                        // A caller's own deadline must not delay the attempts of others.
                         Err(_) if exchange.stop().is_some() => Err(None),
                         Err(error) => Err(Some(error)),
                         Ok(socket) => Ok(Arc::new(Connection::new(socket))),
@@ -299,7 +299,7 @@ struct Flight<'a> {
 }
 
 impl<'a> Flight<'a> {
-    /// Sends the frame, and returns the payload of its reply.
+    /// Sends the frame and returns the payload of its reply.
     fn run(&self, frame: Vec<u8>) -> Result<Vec<u8>, Failure> {
         let mut wire = self.connection.lock();
         if wire.is_idle() && self.connection.socket.is_stale() {
@@ -331,7 +331,7 @@ impl<'a> Flight<'a> {
         }
     }
 
-    /// Receives for all, or sends for all, or sleeps until there is something new.
+    /// Receives for all callers, or sends for all, or sleeps until it is woken.
     fn wait(&self, mut wire: MutexGuard<'a, Wire>) -> MutexGuard<'a, Wire> {
         let is_writer = wire.outgoing().is_some() && !wire.has_writer;
         if wire.reader.is_some() {
@@ -359,14 +359,14 @@ impl<'a> Flight<'a> {
         wire
     }
 
-    /// Receives once, for all; the lock is free while it waits. A server may stop reading until
-    /// somebody takes its replies, so what is left to send is waited for at the same time.
+    /// Receives once for all callers, without the lock while it waits. It waits for room to send at
+    /// the same time, because a server may stop reading until its replies are read.
     fn receive(&self, mut wire: MutexGuard<'a, Wire>, is_writer: bool) -> MutexGuard<'a, Wire> {
         let Some(mut reader) = wire.reader.take() else {
             return wire;
         };
         wire.has_writer |= is_writer;
-        // Another thread sends; it may leave with its own reply before all is sent.
+        // Another thread sends, and may leave with its own reply before all is sent.
         let looks_again = !is_writer && wire.outgoing().is_some();
         let until = looks_again.then(|| Instant::now() + ROLE_LOOKS);
         let until = earlier(until, self.exchange.deadline);
@@ -410,7 +410,7 @@ impl<'a> Flight<'a> {
         wire
     }
 
-    /// Sends what the socket has room for.
+    /// Sends as much as the socket takes.
     fn flush(&self, wire: &mut Wire) {
         while let Some(bytes) = wire.outgoing().filter(|_| !wire.has_writer) {
             match self.connection.socket.send(bytes) {

@@ -1,4 +1,4 @@
-//! The bus, for a thread.
+//! A connection to the event bus, for a thread.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ impl Feed {
         }
     }
 
-    /// Takes what the socket has. False: the other side hung up, or is no PUB.
+    /// Receives what the socket has. Returns false if the other side hung up or is not PUB.
     fn receive(&mut self) -> bool {
         let left = HELLO_BYTES - self.hello.len();
         let mut hello = [0; HELLO_BYTES];

@@ -7,16 +7,17 @@ use crate::listing::{Listing, Place};
 use crate::options::Request;
 use crate::status::Error;
 
-/// The pages of a listing, each read by one call when it is asked for. An error is the last item.
+/// The pages of a listing. Each page is read by one call, when the iterator comes to it. An error
+/// is the last item.
 ///
-/// What the [`Request`] says (its timeout, for example) holds for each call.
+/// The options of the [`Request`], such as its timeout, apply to each call.
 #[derive(Clone, Debug)]
 pub struct Pages<Q> {
     channel: Channel,
     place: Place<Q>,
 }
 
-/// What a listing lists, over all its pages. An error is the last item.
+/// The items of a listing, over all its pages. An error is the last item.
 #[derive(Debug)]
 pub struct Items<Q: Listing> {
     pages: Pages<Q>,
@@ -29,7 +30,7 @@ impl<Q: Listing> Pages<Q> {
         Self { channel, place }
     }
 
-    /// The items of all pages, one at a time.
+    /// Returns the items of all pages, one at a time.
     pub fn items(self) -> Items<Q> {
         let page = Vec::new().into_iter();
         Items { pages: self, page }

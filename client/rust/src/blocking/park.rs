@@ -1,4 +1,4 @@
-//! A thread as a waker.
+//! Wakers that unpark a thread.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ thread_local! {
     static WAKER: OnceCell<Waker> = const { OnceCell::new() };
 }
 
-/// Calls `with` with a waker of this thread.
+/// Calls `with` with the waker of this thread.
 pub(crate) fn with_waker<T>(with: impl FnOnce(&Waker) -> T) -> T {
     let make = || Waker::from(Arc::new(Unpark(thread::current())));
     WAKER.with(|waker| with(waker.get_or_init(make)))
 }
 
-/// Sleeps until woken or until then; perhaps less: the caller looks again.
+/// Sleeps until woken or until this time. May return early, so the caller must check again.
 pub(crate) fn park_until(until: Option<Instant>) {
     match until {
         None => thread::park(),

@@ -1,4 +1,4 @@
-//! Sockets that are waited for with poll(2), so that a cancelled call need not wait for them.
+//! Sockets for threads. They wait with poll(2), so that a call can be cancelled while it waits.
 
 use std::io;
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -18,7 +18,7 @@ use crate::cancel::Descriptor;
 use crate::link::{DialError, why};
 use crate::sp::{self, HELLO_BYTES, Protocol, Transport};
 
-/// A connect(2) to a full backlog sleeps; so long at a time, to look whether it is still wanted.
+/// A connect(2) to a full backlog sleeps. It sleeps this long at a time, then checks for the end.
 const CONNECT_STEP: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Until when to wait, and what else ends a wait.
+/// The limits of a wait: a time and a cancellation.
 pub(crate) struct Wait<'a> {
     pub until: Option<Instant>,
     pub cancel: Option<&'a Descriptor>,
@@ -62,7 +62,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Connects to the bus and says hello; the answer is read with the first message.
+    /// Connects to the bus and sends the hello. The hello of the bus is read with its first
+    /// message.
     pub fn subscribe(path: &Path) -> io::Result<Self> {
         let wait = Wait {
             until: Some(Instant::now() + CONNECT_STEP),
@@ -103,7 +104,7 @@ impl Socket {
         sp::hello_check(Protocol::Req, &hello).map_err(Into::into)
     }
 
-    /// Sends what there is room for.
+    /// Sends as much as the socket takes.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         Ok(rustix::io::retry_on_intr(|| {
@@ -111,12 +112,12 @@ impl Socket {
         })?)
     }
 
-    /// Receives what there is.
+    /// Receives what is there, without waiting.
     pub fn receive_now(&self, room: &mut [u8]) -> io::Result<usize> {
         self.receive_with(room, RecvFlags::DONTWAIT)
     }
 
-    /// Receives, and sleeps until something comes.
+    /// Receives, and sleeps until something is there.
     pub fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
         self.receive_with(room, RecvFlags::empty())
     }
@@ -131,13 +132,13 @@ impl Socket {
         }
     }
 
-    /// Whether the other side is gone, seen before anything is sent. On tcp the first bytes to one
-    /// that is gone are taken without a word; a Unix socket refuses them.
+    /// Returns whether the other side has closed the connection, before anything is sent. Needed on
+    /// tcp only: there a first send to a closed connection succeeds, on a Unix socket it fails.
     pub fn is_stale(&self) -> bool {
         matches!(self, Self::Tcp(stream) if has_ended(stream))
     }
 
-    /// Waits for one of `flags`. False: the time is up, or the call was cancelled.
+    /// Waits for one of `flags`. Returns false if the time is up or the call was cancelled.
     pub fn wait_for(&self, flags: PollFlags, wait: &Wait<'_>) -> bool {
         loop {
             let mut wanted = vec![PollFd::new(self, flags)];
@@ -153,12 +154,12 @@ impl Socket {
                 Ok(0) => return false,
                 Ok(_) => return !wanted[0].revents().is_empty(),
                 Err(Errno::INTR) => {}
-                Err(_) => return true, // what is wrong shows when it is read
+                Err(_) => return true, // the next read returns the error
             }
         }
     }
 
-    /// Whoever waits for this socket comes back.
+    /// Ends all waits for this socket.
     pub fn shut_down(&self) {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
@@ -167,7 +168,7 @@ impl Socket {
     }
 }
 
-/// Whether a stream on which nothing may come has something: its end, or noise.
+/// Returns whether a stream that must be silent has something to read: its end, or noise.
 pub(crate) fn has_ended(stream: impl AsFd) -> bool {
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     !matches!(

@@ -14,15 +14,15 @@ use crate::status::{Code, Error};
 use crate::v1::{StatsRequest, WatchEventsRequest, WatchEventsResponse, methods};
 use crate::watch::{Step, WatchState};
 
-/// Events as they happen, in order, none missing and none twice, through restarts of the daemon. An
+/// Events as they happen: in order, without gaps or repetitions, through restarts of the daemon. An
 /// error is the last item. Dropping it ends the watch.
 ///
-/// It has a connection of its own, for a listing that waits would keep a place among the 64 calls.
+/// It has a connection of its own, because a listing that waits would take one of the 64 slots.
 pub struct Watch {
     state: WatchState,
     channel: Channel,
     feed: Option<Feed>,
-    /// Cancelled by the caller's token and by the end of the channel that it came from.
+    /// Cancelled by the caller's token and when the channel of the watch is closed.
     stop: CancelToken,
     deadline: Option<Instant>,
     is_over: bool,
@@ -58,13 +58,14 @@ impl Watch {
         }
     }
 
-    /// The sequence of the last event, and the id of its store: a watch that begins with
-    /// `WATCH_START_AFTER` and these goes on from here.
+    /// Returns the sequence of the last event and the id of its store. A watch with
+    /// `WATCH_START_AFTER` and these values continues from here.
     pub fn position(&self) -> (u64, &str) {
         self.state.position()
     }
 
-    /// The next event, waited for no longer than that; `None`: there was none, or the watch is over.
+    /// Waits for the next event for `wait` at most. Returns `None` if there was none, or if the
+    /// watch has ended.
     pub fn next_within(&mut self, wait: Duration) -> Option<Result<WatchEventsResponse, Error>> {
         let until = Instant::now().checked_add(wait);
         self.next_until(until)
@@ -76,7 +77,7 @@ impl Watch {
             match self.step(until) {
                 Ok(Some(Found::Event(event))) => return Some(Ok(*event)),
                 Ok(_) if is_late => return None,
-                // Once more: what had come already is given out.
+                // Tries once more: an event may have arrived already.
                 Ok(_) => is_late = until.is_some_and(|until| Instant::now() >= until),
                 Err(error) => {
                     self.is_over = true;
@@ -161,7 +162,7 @@ impl Watch {
         request
     }
 
-    /// A call that this watch's own end cut short says why in other words.
+    /// Returns the watch's own error if the end of the watch cut a call short.
     fn whose(&self, error: Error) -> Error {
         self.check(Instant::now()).err().unwrap_or(error)
     }

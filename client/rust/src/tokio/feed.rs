@@ -1,4 +1,4 @@
-//! The bus, for a task.
+//! A connection to the event bus, for a task.
 
 use std::future::poll_fn;
 use std::path::Path;
@@ -32,7 +32,7 @@ impl Feed {
         })
     }
 
-    /// The next message; `None`: the bus is of no use any more. May be dropped without a loss.
+    /// Returns the next message, or `None` if the bus cannot be used any more. Cancel safe.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -50,7 +50,7 @@ impl Feed {
         }
     }
 
-    /// Takes what the socket has. False: the other side hung up, or is no PUB.
+    /// Receives what the socket has. Returns false if the other side hung up or is not PUB.
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         let left = HELLO_BYTES - self.hello.len();
         let mut hello = [0; HELLO_BYTES];

@@ -15,16 +15,17 @@ use crate::tokio::channel::Channel;
 type Running<Q> =
     Pin<Box<dyn Future<Output = Result<<Q as Listing>::Page, Error>> + Send + 'static>>;
 
-/// The pages of a listing, each read by one call when it is asked for. An error is the last item.
+/// The pages of a listing. Each page is read by one call, when the stream comes to it. An error is
+/// the last item.
 ///
-/// What the [`Request`] says (its timeout, for example) holds for each call.
+/// The options of the [`Request`], such as its timeout, apply to each call.
 pub struct Pages<Q: Listing> {
     channel: Channel,
     place: Place<Q>,
     running: Option<Running<Q>>,
 }
 
-/// What a listing lists, over all its pages. An error is the last item.
+/// The items of a listing, over all its pages. An error is the last item.
 #[derive(Debug)]
 pub struct Items<Q: Listing> {
     pages: Pages<Q>,
@@ -40,13 +41,13 @@ impl<Q: Listing> Pages<Q> {
         }
     }
 
-    /// The items of all pages, one at a time.
+    /// Returns the items of all pages, one at a time.
     pub fn items(self) -> Items<Q> {
         let page = Vec::new().into_iter();
         Items { pages: self, page }
     }
 
-    /// The next page; `None` after the last one. Dropping the future loses nothing.
+    /// Returns the next page, or `None` after the last one. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Result<Q::Page, Error>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
@@ -58,13 +59,13 @@ impl<Q: Listing> Pages<Q> {
 }
 
 impl<Q: Listing> Items<Q> {
-    /// The next item; `None` after the last one. Dropping the future loses nothing.
+    /// Returns the next item, or `None` after the last one. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Result<Q::Item, Error>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 }
 
-// Nothing in them is pinned in place.
+// Neither pins its fields.
 impl<Q: Listing> Unpin for Pages<Q> {}
 impl<Q: Listing> Unpin for Items<Q> {}
 

@@ -1,4 +1,4 @@
-//! Sockets of tokio, of either kind.
+//! Sockets for tokio.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::blocking::socket::has_ended;
 use crate::link::{DialError, why};
 use crate::sp::{self, HELLO_BYTES, Protocol, Transport};
 
-/// Until a connect(2) to a full backlog is tried again.
+/// The pause before a connect(2) to a full backlog is repeated.
 const CONNECT_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -69,7 +69,8 @@ impl Stream {
         }
     }
 
-    /// Connects to the bus and says hello; the answer is read with the first message.
+    /// Connects to the bus and sends the hello. The hello of the bus is read with its first
+    /// message.
     pub async fn subscribe(path: &Path) -> io::Result<Self> {
         let mut stream = Self::Unix(UnixStream::connect(path).await?);
         stream.send(&sp::hello(Protocol::Sub)).await?;
@@ -91,13 +92,13 @@ impl Stream {
         }
     }
 
-    /// Whether the other side is gone, seen before anything is sent. On tcp the first bytes to one
-    /// that is gone are taken without a word; a Unix socket refuses them.
+    /// Returns whether the other side has closed the connection, before anything is sent. Needed on
+    /// tcp only: there a first send to a closed connection succeeds, on a Unix socket it fails.
     pub fn is_stale(&self) -> bool {
         matches!(self, Self::Tcp(stream) if has_ended(stream))
     }
 
-    /// Sends what there is room for.
+    /// Sends as much as the socket takes.
     pub fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Unix(stream) => stream.try_write(bytes),

@@ -21,10 +21,10 @@ use crate::watch::{Step, WatchState};
 type Item = Result<WatchEventsResponse, Error>;
 type Running = Pin<Box<dyn Future<Output = (Box<Watcher>, Item)> + Send>>;
 
-/// Events as they happen, in order, none missing and none twice, through restarts of the daemon. An
+/// Events as they happen: in order, without gaps or repetitions, through restarts of the daemon. An
 /// error is the last item. Dropping it ends the watch.
 ///
-/// It has a connection of its own, for a listing that waits would keep a place among the 64 calls.
+/// It has a connection of its own, because a listing that waits would take one of the 64 slots.
 pub struct Watch {
     phase: Phase,
     after: u64,
@@ -41,7 +41,7 @@ struct Watcher {
     state: WatchState,
     channel: Channel,
     feed: Option<Feed>,
-    /// Cancelled by the caller's token and by the end of the channel that it came from.
+    /// Cancelled by the caller's token and when the channel of the watch is closed.
     stop: CancelToken,
     deadline: Option<Instant>,
     _listening: Vec<Listening>,
@@ -77,13 +77,13 @@ impl Watch {
         })
     }
 
-    /// The sequence of the last event, and the id of its store: a watch that begins with
-    /// `WATCH_START_AFTER` and these goes on from here.
+    /// Returns the sequence of the last event and the id of its store. A watch with
+    /// `WATCH_START_AFTER` and these values continues from here.
     pub fn position(&self) -> (u64, &str) {
         (self.after, &self.instance_id)
     }
 
-    /// The next event; `None`: the watch is over. Dropping the future loses nothing.
+    /// Returns the next event, or `None` if the watch has ended. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Result<WatchEventsResponse, Error>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

@@ -1,7 +1,7 @@
-//! Noise, and good bytes with a little wrong: nothing panics, nothing is read that is not there, and
-//! what is read does not depend on how the bytes were cut. The seed is fixed, so a failure is there
-//! again the next time. With TINE_RUST_FUZZ_SECONDS each goes on for so long, with a seed of the
-//! time, and says with what it failed: TINE_RUST_FUZZ_SEED has that one again.
+//! Noise, and good bytes with a little wrong: nothing panics, nothing is read that is not there,
+//! and what is read does not depend on how the bytes were cut. The seed is fixed, so a failure is
+//! there again the next time. With TINE_RUST_FUZZ_SECONDS each goes on for so long, with a seed of
+//! the time, and says with what it failed: TINE_RUST_FUZZ_SEED has that one again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

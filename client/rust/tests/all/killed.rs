@@ -1,5 +1,5 @@
-//! The daemon killed and restarted under its clients: nothing that was acknowledged is lost, nothing
-//! is there twice, and the watch goes on.
+//! The daemon killed and restarted under its clients: nothing that was acknowledged is lost,
+//! nothing is there twice, and the watch goes on.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
