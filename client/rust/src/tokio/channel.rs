@@ -1,5 +1,5 @@
-//! The channel for tokio. What it must know is in `Link`, `Wire` and `Exchange`; what waits is
-//! here.
+//! The channel for tokio. Its state is in `Link`, `Wire` and `Exchange`; this module makes the
+//! system calls and waits.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -19,15 +19,16 @@ use crate::listing::Listing;
 use crate::options::{Method, Options, Request};
 use crate::start;
 use crate::status::Error;
+use crate::tokio::flight::Flight;
 use crate::tokio::pages::Pages;
 use crate::tokio::stream::Stream;
 use crate::tokio::until_cancelled;
 use crate::v1::{HealthRequest, methods};
-use crate::wire::{Seat, Wire};
+use crate::wire::Wire;
 
-/// A connection to a daemon, for tasks of one tokio runtime: clones are the same one, and any
-/// number of tasks may call at once. It connects with the first call, and again when the connection
-/// was lost. Dropping a call's future cancels it.
+/// A connection to a daemon, for the tasks of one tokio runtime. Clones share it, and any number of
+/// tasks may call at once. It connects with the first call, and again after the connection was
+/// lost. Dropping a call's future cancels the call.
 #[derive(Clone, Debug)]
 pub struct Channel(Arc<Inner>);
 
@@ -40,26 +41,26 @@ struct Inner {
     closed: CancelToken,
 }
 
-/// A call's future may stay without a poll for long, so none of them receives: the connection has a
-/// task for that.
+/// A call's future may not be polled for a long time, so calls do not receive for each other: the
+/// connection has a task for that, the driver.
 #[derive(Debug)]
-struct Connection(Mutex<State>);
+pub(super) struct Connection(Mutex<State>);
 
 #[derive(Debug)]
-struct State {
-    wire: Wire,
-    stream: Stream,
-    /// Of the task that receives for all, and sends what there was no room for.
+pub(super) struct State {
+    pub wire: Wire,
+    pub stream: Stream,
+    /// The waker of the driver.
     driver: Option<Waker>,
 }
 
 impl Channel {
-    /// A channel to the daemon at `url`: `ipc://PATH` or `tcp://HOST:PORT`.
+    /// Returns a channel to the daemon at `url`: `ipc://PATH` or `tcp://HOST:PORT`.
     pub fn connect(url: &str) -> Result<Self, Error> {
         Self::open(Options::new().url(url))
     }
 
-    /// A channel with all that [`Options`] can say.
+    /// Returns a channel with these options.
     pub fn open(options: Options) -> Result<Self, Error> {
         Ok(Self::at(options.address()?, options))
     }
@@ -77,7 +78,7 @@ impl Channel {
         }))
     }
 
-    /// Ends the calls in flight, the watches, and every later call, with `CANCELLED`.
+    /// Ends the calls in flight, the watches and all later calls with `CANCELLED`.
     pub fn close(&self) {
         self.0.closed.cancel_because(link::CLOSED);
         let connection = self.link().close();
@@ -86,10 +87,10 @@ impl Channel {
         }
     }
 
-    /// Waits until the daemon answers, for `timeout` at most, and starts one where
-    /// [`Options::start`] says so. The error says why there is no answer: `UNAVAILABLE` with the
-    /// last failure when the time is up. It is returned at once if waiting does not help: tined
-    /// cannot be started, or refuses the token.
+    /// Waits until the daemon answers, for `timeout` at most. With [`Options::start`] it starts one
+    /// if none listens. When the time is up it returns `UNAVAILABLE` with the last failure. It
+    /// returns an error at once if waiting does not help: tined cannot be started, or refuses the
+    /// token.
     pub async fn ready(&self, timeout: Duration) -> Result<(), Error> {
         let until = Instant::now() + timeout.min(READY_MAX);
         loop {
@@ -103,7 +104,7 @@ impl Channel {
         }
     }
 
-    /// One call. The generated clients have one function for each method, which call this.
+    /// Makes one call. The generated clients have a function for each method, which uses this.
     pub async fn call<Q: Message, R: Message + Default>(
         &self,
         method: &Method<Q, R>,
@@ -141,7 +142,6 @@ impl Channel {
                 },
                 Err(failure) => exchange.again(failure),
             };
-            // A server that was restarted is there soon.
             let until = next?;
             if until > Instant::now() {
                 until_cancelled(&self.0.closed, sleep_until(until.into())).await?;
@@ -149,13 +149,13 @@ impl Channel {
         }
     }
 
-    /// The pages of a listing. The generated clients have one function for each listing, which call
-    /// this.
+    /// Returns the pages of a listing. The generated clients have a function for each listing,
+    /// which uses this.
     pub fn pages<Q: Listing>(&self, request: Request<Q>) -> Pages<Q> {
         Pages::new(self.clone(), request)
     }
 
-    /// One of its own, with a connection of its own, that ends with this one.
+    /// Returns a channel with a connection of its own, which closes together with this one.
     pub(crate) fn sibling(&self, token: Option<String>) -> (Self, Listening) {
         let Inner {
             options, address, ..
@@ -169,6 +169,10 @@ impl Channel {
 
     pub(crate) fn closed(&self) -> &CancelToken {
         &self.0.closed
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -186,18 +190,7 @@ impl Channel {
     ) -> Result<Vec<u8>, Failure> {
         let frame = exchange.frame(message).map_err(Failure::Final)?;
         let connection = self.connection(exchange).await?;
-        let mut queued = Queued {
-            connection: &connection,
-            ticket: None,
-        };
-        let slot = poll_fn(|cx| self.poll_seat(&mut queued, cx)).await?;
-        let mut flight = Flight {
-            channel: self,
-            connection: &connection,
-            exchange,
-            slot,
-            is_over: false,
-        };
+        let mut flight = Flight::begin(self, &connection, exchange).await?;
         flight.submit(frame);
         poll_fn(|cx| flight.poll(cx)).await
     }
@@ -205,7 +198,7 @@ impl Channel {
     async fn connection(&self, exchange: &Exchange) -> Result<Arc<Connection>, Failure> {
         let attempts_before = self.link().attempts();
         loop {
-            // The runtime's timer may be late.
+            // The runtime's timer for the deadline may be late.
             if let Some(error) = exchange.stop() {
                 return Err(Failure::Final(error));
             }
@@ -225,7 +218,7 @@ impl Channel {
         }
     }
 
-    /// What to do next, but to wait.
+    /// Returns the next step, after any waiting.
     async fn step(&self, patient_until: Option<Instant>, before: u64) -> Step<Connection> {
         let mut sleep: Option<Pin<Box<Sleep>>> = None;
         poll_fn(|cx| {
@@ -267,28 +260,7 @@ impl Channel {
         }
     }
 
-    fn poll_seat(
-        &self,
-        queued: &mut Queued<'_>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<usize, Failure>> {
-        let mut state = queued.connection.lock();
-        loop {
-            if let Some(broken) = &state.wire.broken {
-                return Poll::Ready(Err(Failure::of(broken, &self.0.name, false)));
-            }
-            match state.wire.seat(&mut queued.ticket, cx.waker()) {
-                Seat::Taken(slot) => return Poll::Ready(Ok(slot)),
-                Seat::Wait => return Poll::Pending,
-                Seat::AllAbandoned => {
-                    let why = "it answered none of its calls in time";
-                    self.broke(queued.connection, &mut state, why);
-                }
-            }
-        }
-    }
-
-    fn broke(&self, connection: &Arc<Connection>, state: &mut State, why: &str) {
+    pub(super) fn broke(&self, connection: &Arc<Connection>, state: &mut State, why: &str) {
         if state.break_off(why, false) {
             self.link().lost(connection, state.wire.has_replied, why);
         }
@@ -305,19 +277,19 @@ impl Connection {
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.lock().driver_wake(); // which ends then
+        self.lock().driver_wake(); // the driver then ends
     }
 }
 
-/// Ends what runs on a thread when the future that waits for it is dropped: the end of a runtime waits
-/// for its threads.
+/// Cancels the work on a blocking thread when the future that waits for it is dropped, because the
+/// end of a runtime waits for its threads.
 struct EndWhenLeft(CancelToken);
 
 impl Drop for EndWhenLeft {
@@ -326,7 +298,7 @@ impl Drop for EndWhenLeft {
     }
 }
 
-/// Connects, in a task of its own: the call that asked for it may be dropped meanwhile.
+/// Connects in a task of its own, because the call that asked for it may be dropped.
 struct Dialler {
     channel: Channel,
     is_over: bool,
@@ -346,7 +318,7 @@ impl Dialler {
                 spawn(driver);
                 Ok(connection)
             }
-            // One caller's short deadline is no reason to keep others from trying.
+            // A caller's own deadline must not delay the attempts of others.
             Ok(Err(_)) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => Err(None),
             Ok(Err(error)) => Err(Some(error)),
             Err(_) => Err(None), // closed
@@ -359,13 +331,14 @@ impl Dialler {
 impl Drop for Dialler {
     fn drop(&mut self) {
         if !self.is_over {
-            // Its runtime has ended.
+            // The runtime has ended.
             self.channel.link().connected(Err(None), Instant::now());
         }
     }
 }
 
-/// Receives for all calls of a connection, for as long as it is there.
+/// The task of a connection: receives for all its calls, and sends what a call could not send at
+/// once. Ends with the connection.
 struct Driver {
     channel: Weak<Inner>,
     connection: Weak<Connection>,
@@ -425,81 +398,8 @@ impl Drop for Driver {
     }
 }
 
-/// A place in the queue for a slot.
-struct Queued<'a> {
-    connection: &'a Arc<Connection>,
-    ticket: Option<u64>,
-}
-
-impl Drop for Queued<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.connection.lock().wire.seat_leave(ticket);
-        }
-    }
-}
-
-/// One attempt of a call on its connection; dropped, the call is given up.
-struct Flight<'a> {
-    channel: &'a Channel,
-    connection: &'a Arc<Connection>,
-    exchange: &'a Exchange,
-    slot: usize,
-    is_over: bool,
-}
-
-impl Flight<'_> {
-    /// Sends what there is room for at once; the rest is the driver's.
-    fn submit(&self, frame: Vec<u8>) {
-        let mut state = self.connection.lock();
-        if state.wire.is_idle() && state.stream.is_stale() {
-            self.channel
-                .broke(self.connection, &mut state, "it hung up");
-        }
-        if state.wire.broken.is_some() {
-            return;
-        }
-        state.wire.submit(self.slot, frame);
-        if let Err(why) = state.send_now() {
-            self.channel.broke(self.connection, &mut state, &why);
-        }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, Failure>> {
-        let mut state = self.connection.lock();
-        if let Some(reply) = state.wire.reply_take(self.slot) {
-            self.is_over = true;
-            return Poll::Ready(Ok(reply));
-        }
-        let was_sent = state.wire.was_sent(self.slot);
-        if was_sent {
-            self.exchange.note_sent();
-        }
-        match &state.wire.broken {
-            // It gives up its slot when it is dropped.
-            Some(broken) => Poll::Ready(Err(Failure::of(broken, &self.channel.0.name, was_sent))),
-            None => {
-                state.wire.park(self.slot, cx.waker());
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl Drop for Flight<'_> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            let mut state = self.connection.lock();
-            if state.wire.was_sent(self.slot) {
-                self.exchange.note_sent();
-            }
-            state.wire.give_up(self.slot);
-        }
-    }
-}
-
 impl State {
-    fn send_now(&mut self) -> Result<(), String> {
+    pub fn send_now(&mut self) -> Result<(), String> {
         while let Some(bytes) = self.wire.outgoing() {
             match self.stream.send_now(bytes) {
                 Ok(count) => self.wire.sent(count),
@@ -513,7 +413,7 @@ impl State {
         Ok(())
     }
 
-    /// Pending: there is nothing to send, or no room for it.
+    /// `Pending`: there is nothing to send, or the socket is full.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), String>> {
         let Some(bytes) = self.wire.outgoing() else {
             return Poll::Pending;

@@ -1,7 +1,8 @@
-//! The client for tokio. Dropping a call's future cancels it, dropping a [`Watch`] ends it.
+//! The client for tokio. Dropping a call's future cancels the call, dropping a [`Watch`] ends it.
 
 mod channel;
 mod feed;
+mod flight;
 mod pages;
 mod stream;
 mod watch;
@@ -16,7 +17,7 @@ use std::pin::pin;
 use crate::cancel::CancelToken;
 use crate::status::Error;
 
-/// The result of `future`, or why the token was cancelled before there was one.
+/// Returns the result of `future`, or an error if the token is cancelled first.
 async fn until_cancelled<T>(
     token: &CancelToken,
     future: impl Future<Output = T>,
