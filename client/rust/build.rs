@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The messages by their names; each name is there once.
+/// Returns the messages by name. Names are unique.
 fn messages_of(descriptors: &FileDescriptorSet) -> HashMap<String, DescriptorProto> {
     let messages = descriptors.file.iter().flat_map(|file| &file.message_type);
     messages
@@ -44,12 +44,12 @@ impl ServiceGenerator for Calls {
 /// A call that lists in pages.
 struct Listing<'a> {
     method: &'a Method,
-    /// The field of the reply that holds what is listed.
+    /// The field of the reply with the items.
     items: &'a FieldDescriptorProto,
 }
 
-/// The methods whose request has a `cursor` and whose reply has a `next_cursor`. What they list is
-/// the reply's first field.
+/// Returns the methods whose request has a `cursor` and whose reply has a `next_cursor`. The first
+/// field of the reply has the items.
 fn listings_of<'a>(
     service: &'a Service,
     messages: &'a HashMap<String, DescriptorProto>,
@@ -134,7 +134,7 @@ fn implement_listing(listing: &Listing, out: &mut String) -> std::fmt::Result {
     )
 }
 
-/// What differs between the two clients.
+/// The differences between the two clients.
 struct Flavour {
     channel: &'static str,
     pages: &'static str,
@@ -236,7 +236,7 @@ fn client(
         let (name, input) = (&method.name, &method.input_type);
         writeln!(
             out,
-            "    /// The pages of [`{name}`](Self::{name}), from the request's cursor to the end.\n    \
+            "    /// The pages of [`{name}`](Self::{name}), from the cursor to the end.\n    \
              pub fn {name}_pages(&self, request: impl Into<crate::Request<{scope}{input}>>) -> \
              {pages}<{scope}{input}> {{ self.channel.pages(request.into()) }}\n",
         )?;
@@ -253,7 +253,7 @@ fn constant_of(method: &Method) -> String {
     method.name.to_uppercase()
 }
 
-/// A message's type as a module inside the package sees it.
+/// Returns the path of a message's type from a module inside the package.
 fn inside(name: &str) -> String {
     format!("super::{name}")
 }

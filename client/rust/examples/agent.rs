@@ -1,5 +1,6 @@
-//! An agent's turn: the user's message, two tools at the same time, the answer and what it cost up
-//! the parent chain, and a fork that goes another way; with a watch that sees all of it.
+//! One turn of an agent: the user's message, two tools in parallel, the answer with its cost, which
+//! is added to the parent session too, and a fork that continues differently. A watch sees all of
+//! it.
 //!
 //!     cargo run --example agent
 
@@ -20,7 +21,7 @@ async fn main() -> Result<(), Error> {
     let question = text(v1::Role::User, "What is in this directory, and who am I?");
     append(&client, &worker.id, question, false).await?;
 
-    // The model wants two tools: one message with both uses, then each result as it is there.
+    // The model uses two tools: one message has both uses, then each result is appended.
     let uses = [("call-1", "ls"), ("call-2", "whoami")];
     let parts = uses.iter().map(|(id, name)| {
         part(Kind::ToolUse(v1::ToolUse {
@@ -44,7 +45,7 @@ async fn main() -> Result<(), Error> {
     let (first, second) = (first?, second?);
     println!("{} and {} have run", first, second);
 
-    // The answer; its usage is the worker's and, in the same transaction, the planner's.
+    // The answer. Its usage is added to the worker and to the planner in the same transaction.
     let mut answer = text(v1::Role::Assistant, "Two files, and you are root.");
     answer.usage = Some(v1::Usage {
         input_tokens: 1200,
@@ -61,7 +62,7 @@ async fn main() -> Result<(), Error> {
         );
     }
 
-    // Another way from the question on: nothing is copied.
+    // A fork before the answer. Nothing is copied.
     let fork = client
         .fork_session(v1::ForkSessionRequest {
             session_id: worker.id.clone(),
@@ -82,7 +83,7 @@ async fn main() -> Result<(), Error> {
     let history = client.messages_for_session(request).await?;
     println!("the fork has {} messages", history.messages.len());
 
-    // What the watch has seen of it, up to the last append.
+    // The events that the watch has seen, up to the last append.
     let mut count = 0;
     while let Some(response) = watch.next().await {
         let event = response?.event.unwrap_or_default();

@@ -1,10 +1,10 @@
-//! A session, a message, and the history.
+//! Creates a session, appends a message and reads the history.
 
 use tine_client::v1::{self, StoreServiceClient};
 use tine_client::{Channel, Error, Options};
 
 fn main() -> Result<(), Error> {
-    // $TINE_URL, $TINE_SOCKET, else where tined listens by itself; one is started if none runs.
+    // Connects to $TINE_URL, $TINE_SOCKET or the default socket. Starts a tined if none listens.
     let channel = Channel::open(Options::new().start(true))?;
     let client = StoreServiceClient::new(channel);
 

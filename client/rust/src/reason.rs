@@ -1,11 +1,11 @@
-//! The reasons of errors, as a type.
+//! The reasons of errors as an enum.
 
 use std::fmt;
 
 macro_rules! reasons {
     ($($variant:ident $name:literal,)*) => {
-        /// Why a call failed, in the words of the contract: `enum Reason` of `store.proto`, where
-        /// each call lists the reasons that it may return.
+        /// Why a call failed: `enum Reason` of `store.proto`. The comments of each call there list
+        /// the reasons that it may return.
         ///
         /// [`Error::reason`](crate::Error::reason()) returns it, [`Error::is`](crate::Error::is)
         /// compares it.
@@ -16,12 +16,12 @@ macro_rules! reasons {
                 #[doc = concat!("`", $name, "`")]
                 $variant,
             )*
-            /// Any other text: a reason that is newer than this client, or the name of a code.
+            /// Any other text: a reason that this client does not know yet, or the name of a code.
             Other(String),
         }
 
         impl Reason {
-            /// Its name as the server writes it: `SESSION_NOT_FOUND`.
+            /// Returns the name in the contract: `SESSION_NOT_FOUND`.
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$variant => $name,)*

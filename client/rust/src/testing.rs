@@ -1,4 +1,4 @@
-//! Daemons for tests, each with a store and a socket of its own (feature `testing`, Linux).
+//! Daemons for tests, each with its own store and socket (feature `testing`, Linux).
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -21,7 +21,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const STOP_WITHIN: Duration = Duration::from_secs(30); // tined waits 6 s for its clients
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Ends a daemon whose test was killed.
+/// Ends the daemon if the test that started it was killed.
 const IDLE_EXIT: &str = "1h";
 
 /// How to start a [`Daemon`].
@@ -45,7 +45,7 @@ impl Default for DaemonOptions {
 }
 
 impl DaemonOptions {
-    /// The `tined` that `$TINED` names, else the one in `$PATH`, with a store on the disk.
+    /// `$TINED`, or the `tined` in `$PATH`, with a store on the disk.
     pub fn new() -> Self {
         Self::default()
     }
@@ -63,13 +63,13 @@ impl DaemonOptions {
         self
     }
 
-    /// How long the daemon may take until it answers; 60 s unless set.
+    /// How long the daemon may take until it is ready; the default is 60 s.
     pub fn ready_within(mut self, limit: Duration) -> Self {
         self.ready_within = limit;
         self
     }
 
-    /// How long the daemon may take to stop before it is killed; 30 s unless set.
+    /// How long the daemon may take to stop before it is killed; the default is 30 s.
     pub fn stop_within(mut self, limit: Duration) -> Self {
         self.stop_within = limit;
         self
@@ -96,8 +96,8 @@ impl DaemonOptions {
     }
 }
 
-/// A `tined` of a test. It does not see the test's `TINE_` variables. When the value is dropped the
-/// daemon is stopped, or killed if it does not stop, and its store is removed.
+/// A `tined` for a test. It does not inherit the test's `TINE_` variables. Dropping it stops the
+/// daemon, or kills it if it does not stop, and removes its store.
 #[derive(Debug)]
 pub struct Daemon {
     options: DaemonOptions,
@@ -112,34 +112,34 @@ impl Daemon {
         DaemonOptions::new().start()
     }
 
-    /// The URL of its socket, for [`Channel::connect`].
+    /// Returns the URL of its socket, for [`Channel::connect`].
     pub fn url(&self) -> String {
         format!("ipc://{}", self.socket().display())
     }
 
-    /// The path of its socket.
+    /// Returns the path of its socket.
     pub fn socket(&self) -> PathBuf {
         self.directory.0.join("tine.sock")
     }
 
-    /// The temporary directory of its socket, store and log, in which the test may keep files too.
+    /// Returns the temporary directory of its socket, store and log. The test may use it too.
     pub fn directory(&self) -> &Path {
         &self.directory.0
     }
 
-    /// A client that blocks, with a connection of its own.
+    /// Returns a blocking client with a connection of its own.
     pub fn client(&self) -> StoreServiceClient {
         let channel = Channel::connect(&self.url());
         StoreServiceClient::new(channel.expect("a path that fits a socket"))
     }
 
-    /// What it has logged.
+    /// Returns its log.
     pub fn log(&self) -> String {
         let bytes = std::fs::read(self.log_path()).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Its process; `None`: it was stopped or killed.
+    /// Returns its process id, or `None` after [`stop`](Self::stop) and [`kill`](Self::kill).
     pub fn id(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
@@ -166,8 +166,8 @@ impl Daemon {
         is_ready
     }
 
-    /// Stops it, as a service manager would, and waits for its end. `Err`: it ended with a failure,
-    /// or it did not end in time and was killed.
+    /// Stops it by SIGTERM and waits for its end. Returns an error if it ended with a failure, or
+    /// if it did not end in time and was killed.
     pub fn stop(&mut self) -> Result<(), Error> {
         let Some(child) = &mut self.child else {
             return Ok(());
@@ -182,7 +182,7 @@ impl Daemon {
         }
     }
 
-    /// Kills it, as a crash would end it. What it acknowledged is in the store.
+    /// Kills it, like a crash. Acknowledged writes are in the store.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -216,7 +216,7 @@ impl Daemon {
             .spawn()
     }
 
-    /// Waits until it says, as to systemd, that it is ready: it then answers on all its sockets.
+    /// Waits until the daemon reports that it is ready: then it answers on all its sockets.
     fn wait_until_ready(&mut self, ready: &UnixDatagram) -> Result<(), Error> {
         let until = Instant::now() + self.options.ready_within;
         loop {
@@ -248,7 +248,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Waits for the end of a process; `None`: the time is up.
+/// Waits for the end of a process. Returns `None` when the time is up.
 fn wait_until_ended(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let until = Instant::now() + limit;
     let mut pause = Duration::from_millis(1);
@@ -281,7 +281,7 @@ fn unavailable(message: impl Into<String>) -> Error {
 struct Directory(PathBuf);
 
 impl Directory {
-    /// In /tmp if `$TMPDIR` is too long for a socket.
+    /// Makes a directory in `$TMPDIR`, or in /tmp if that is too long for the path of a socket.
     fn make() -> io::Result<Self> {
         let name = format!("tine-{:08x}", random_u32());
         let mut path = std::env::temp_dir().join(&name);

@@ -1,11 +1,11 @@
-//! What the README shows, and the agent, as programs that start a tined of their own.
+//! The examples, which are in the README too, each with a tined of its own.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::support::*;
 
-/// Runs an example with an environment of its own, and ends the tined that it started.
+/// Runs an example in an environment of its own and stops the tined that it started.
 fn run(example: &str) -> String {
     let directory = Directory::new();
     let tests = std::env::current_exe().unwrap();

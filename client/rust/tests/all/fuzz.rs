@@ -1,7 +1,7 @@
-//! Noise, and good bytes with a little wrong: nothing panics, nothing is read that is not there,
-//! and what is read does not depend on how the bytes were cut. The seed is fixed, so a failure is
-//! there again the next time. With TINE_RUST_FUZZ_SECONDS each goes on for so long, with a seed of
-//! the time, and says with what it failed: TINE_RUST_FUZZ_SEED has that one again.
+//! Fuzzes the decoders with noise and with slightly changed good bytes. They must not panic or read
+//! out of bounds, and the result must not depend on how the bytes were split. The seed is fixed, so
+//! failures are reproducible. With TINE_RUST_FUZZ_SECONDS each test runs for that time with a
+//! random seed, and prints the seed of a failure, which TINE_RUST_FUZZ_SEED repeats.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -34,7 +34,7 @@ impl Random {
         (0..count).map(|_| self.next() as u8).collect()
     }
 
-    /// A few bytes changed, left out, doubled, or put in.
+    /// Changes, removes, repeats or inserts a few bytes.
     fn mutate(&mut self, bytes: &mut Vec<u8>) {
         for _ in 0..=self.below(4) {
             let at = self.below(bytes.len() + 1);
@@ -59,7 +59,7 @@ fn number_of(variable: &str) -> Option<u64> {
     Some(value.parse().expect("a number"))
 }
 
-/// Runs one round after another: `count` of them, or for as long as the environment says.
+/// Runs `count` rounds, or as many as fit into the time that the environment sets.
 fn rounds(seed: u64, count: u64, mut round: impl FnMut(&mut Random)) {
     let seconds = number_of("TINE_RUST_FUZZ_SECONDS");
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -89,7 +89,7 @@ fn rounds(seed: u64, count: u64, mut round: impl FnMut(&mut Random)) {
 
 fn frame(random: &mut Random, transport: Transport) -> Vec<u8> {
     let count = match random.below(20) {
-        0 => 40_000 + random.below(120_000), // past the inbox
+        0 => 40_000 + random.below(120_000), // more than the inbox holds
         _ => random.below(300),
     };
     let mut frame = vec![0; HEADER_BYTES];
@@ -149,18 +149,17 @@ fn noise_for_frames() {
     });
 }
 
-/// What prost and the wire do not agree on, in a message and in its fields that are messages.
+/// The features of a message that prost and the wire treat differently, nested messages included.
 #[derive(Default)]
 struct Odds {
-    /// A group, or a tag of more than five bytes: the wire has it malformed.
+    /// A group, or a tag of more than five bytes: malformed for the wire.
     is_strange: bool,
-    /// A field of ours with another type: prost has it malformed.
+    /// A known field with another wire type: malformed for prost.
     is_retyped: bool,
 }
 
 impl Odds {
-    /// `types`: the wire type of each field that is known. `inner`: those of field 1, if it is a
-    /// message.
+    /// `types`: the wire types of the known fields. `inner`: those of field 1, if it is a message.
     fn look(&mut self, mut rest: &[u8], types: &[(u32, WireType)], inner: &[(u32, WireType)]) {
         while !rest.is_empty() {
             let before = rest.len();
@@ -206,7 +205,7 @@ fn envelopes_that_were_tampered_with() {
         };
         let mut bytes = response.encode_to_vec();
         random.mutate(&mut bytes);
-        // prost's own decoder is the model: what it takes, this one takes, to the same end.
+        // The model is prost's own decoder: both must accept the same bytes, with the same result.
         let found = response_decode(&bytes);
         let model = v1::Response::decode(&*bytes);
         let odds = odds_of_response(&bytes);

@@ -1,5 +1,5 @@
-//! Peers that send noise, halves, too much, or nothing: each call ends by its deadline, and nothing
-//! is left behind.
+//! Peers that send noise, incomplete frames, too much, or nothing. Each call must end by its
+//! deadline, without leaking descriptors or threads.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use tine_client::{CancelToken, Code, Error, Request, v1};
 
 use crate::support::*;
 
-/// What a call of each mode may end with.
+/// The codes that a call may end with, by the mode of the peer.
 const MODES: &[(&str, &[Code])] = &[
     ("garbage", &[Code::Unavailable]),
     ("bad-hello", &[Code::Unavailable]),
@@ -36,7 +36,7 @@ fn request(id: &str) -> Request<v1::GetSessionRequest> {
     Request::new(get_session(id)).timeout(SHORT)
 }
 
-/// Time enough where something else than the deadline is to end the call.
+/// Returns a request with a short timeout only if the deadline is expected to end the call.
 fn request_of(codes: &[Code]) -> Request<v1::GetSessionRequest> {
     let is_late = codes.contains(&Code::DeadlineExceeded);
     request("any").timeout(if is_late { SHORT } else { LONG })
@@ -55,7 +55,7 @@ fn a_bad_peer_fails_each_call_by_its_deadline() {
         let client = peer.client();
         for _ in 0..3 {
             let result = client.get_session(request_of(codes));
-            // After a bad hello the client waits before it connects again, and says so.
+            // After a bad hello the client pauses before it connects again, and returns an error.
             let expected = codes.contains(&code_of(&result));
             assert!(
                 expected || code_of(&result) == Code::Unavailable,
@@ -81,7 +81,7 @@ fn a_bad_peer_fails_each_call_of_tokio_by_its_deadline() {
                 })
                 .collect();
             for call in calls {
-                // Five halves behind each other are noise.
+                // Five incomplete frames in a row are noise.
                 let code = code_of(&call.await.unwrap());
                 let expected = codes.contains(&code) || mode.starts_with("half-frame");
                 assert!(
@@ -195,7 +195,7 @@ fn a_bad_peer_leaves_no_descriptor_and_no_thread() {
     );
 }
 
-/// In a process of its own, for it counts what the process has.
+/// Runs in a process of its own, because it counts the descriptors and threads of the process.
 #[test]
 #[ignore = "a part of a_bad_peer_leaves_no_descriptor_and_no_thread"]
 fn leak_child() {

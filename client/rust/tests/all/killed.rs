@@ -1,5 +1,5 @@
-//! The daemon killed and restarted under its clients: nothing that was acknowledged is lost,
-//! nothing is there twice, and the watch goes on.
+//! A daemon that is killed and restarted while clients use it: acknowledged writes are not lost, no
+//! write happens twice, and watches continue.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::support::*;
 const WRITERS: usize = 8;
 const KILLS: usize = 5;
 
-/// Ends the writers however the test goes on: a scope waits for its threads.
+/// Stops the writers even if the test panics, because a scope waits for its threads.
 struct EndWriters<'a>(&'a AtomicBool);
 
 impl Drop for EndWriters<'_> {
@@ -21,7 +21,7 @@ impl Drop for EndWriters<'_> {
     }
 }
 
-/// Kills the daemon each time that so many more writes were acknowledged.
+/// Kills and restarts the daemon each time that another 40 writes were acknowledged.
 fn kill_under_load(daemon: &mut Daemon, acknowledged: &AtomicUsize) {
     for _ in 0..KILLS {
         let until = acknowledged.load(Ordering::SeqCst) + 40;
@@ -35,7 +35,7 @@ fn kill_under_load(daemon: &mut Daemon, acknowledged: &AtomicUsize) {
     }
 }
 
-/// What was written, and how often.
+/// Checks that every acknowledged write is there, and none twice.
 fn check_texts(found: &[String], acknowledged: &HashSet<String>) {
     let distinct: HashSet<&String> = found.iter().collect();
     assert_eq!(distinct.len(), found.len(), "a write is there twice");
@@ -106,7 +106,8 @@ fn without_retries_a_call_in_flight_fails_as_unavailable_and_is_not_sent_again()
                     let mut written = Vec::new();
                     for round in 0.. {
                         let text = format!("{writer}/{round}");
-                        // Without an operation id: twice would be there twice.
+                        // Without an operation id, so that a repeated request would be stored
+                        // twice.
                         let request = Request::new(user_message(id, &text)).operation_id("");
                         match client.append_message(request) {
                             Ok(_) => {

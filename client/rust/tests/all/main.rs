@@ -1,4 +1,4 @@
-//! The client against a real `tined`, and against peers that behave badly.
+//! Tests of the client with a real `tined`, and with peers that behave badly.
 
 mod call;
 mod examples;

@@ -1,4 +1,4 @@
-//! Listings that are read to their end, page by page.
+//! Listings that are read page by page.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::*;
 /// How many records of each kind `fill` makes.
 const COUNT: usize = 5;
 
-/// A session that has `COUNT` of everything that is listed, among as many sessions.
+/// Makes `COUNT` sessions, and `COUNT` records of each kind in the first one, whose id it returns.
 fn fill(client: &StoreServiceClient) -> String {
     let ids: Vec<String> = (0..COUNT).map(|_| create_session(client)).collect();
     let session_id = ids[0].clone();
@@ -45,7 +45,7 @@ fn fill(client: &StoreServiceClient) -> String {
             memory: Some(memory),
         };
         client.remember_session_memory(memory).unwrap();
-        // Costs are summed by session, calls listed of one.
+        // Each session has a call, for the sums by session.
         for session_id in [&session_id, other_id] {
             let call = v1::NewCall {
                 resolved: model(),
@@ -74,7 +74,7 @@ fn tool_use() -> v1::Part {
     }
 }
 
-/// Calls a macro with each listing: its function and its request, with one record to a page.
+/// Calls a macro with the pages of each listing, one record per page, and their number of records.
 macro_rules! each_listing {
     ($check:ident, $client:ident, $id:expr) => {
         each_listing!(@of $check, $client, $id,
@@ -130,7 +130,7 @@ fn every_listing_is_read_to_its_end() {
         };
     }
     each_listing!(check, client, id);
-    // A listing that the contract adds has its function; this test is to have it too.
+    // Fails if the contract gets a listing that this test does not have.
     let contract = include_str!("../../proto/tine/v1/store.proto");
     assert_eq!(listing_count, contract.matches("string cursor =").count());
 }
@@ -225,7 +225,7 @@ fn a_listing_is_in_order_and_may_be_left_early() {
     assert_eq!(call_count(&client), before + 1, "one page was read");
 }
 
-/// How often the server was called for a history.
+/// Returns how many calls of MessagesForSession the server has counted.
 fn call_count(client: &StoreServiceClient) -> u64 {
     let stats = client.stats(v1::StatsRequest {}).unwrap();
     let method = stats
@@ -295,7 +295,7 @@ async fn a_dropped_wait_loses_no_item() {
         .items();
     let mut found = Vec::new();
     loop {
-        // The wait is dropped after one poll; now and then it waits for the call.
+        // The future of next() is dropped after one poll.
         let next = tokio::select! {
             biased;
             next = items.next() => next,

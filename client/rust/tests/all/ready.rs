@@ -1,4 +1,4 @@
-//! Waiting for the daemon.
+//! Waiting until the daemon answers.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::support::*;
 
 const SHORT: Duration = Duration::from_millis(60);
 
-/// Waits with both kinds of client.
+/// Calls `ready` of both clients.
 fn ready(options: Options, timeout: Duration) -> [Result<(), Error>; 2] {
     let blocking = Channel::open(options.clone()).unwrap().ready(timeout);
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -61,7 +61,7 @@ fn ready_does_not_wait_for_ever_for_a_daemon_that_accepts_and_says_nothing() {
     daemon.pause();
     let error = channel.ready(SHORT).unwrap_err();
     assert!(error.message.contains("did not answer in time"), "{error}");
-    // A new connection is accepted by the kernel alone, without a hello.
+    // Only the kernel accepts a new connection; there is no hello.
     check(
         ready(options, SHORT),
         Code::Unavailable,

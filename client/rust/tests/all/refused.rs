@@ -16,7 +16,7 @@ fn a_socket_path_has_107_bytes_at_most() {
     let path = directory.path(&"s".repeat(padding));
     let _listener = UnixListener::bind(&path).unwrap();
     let url = format!("ipc://{}", path.display());
-    // It connects; nobody says hello.
+    // It connects, but there is no hello.
     let error = Channel::connect(&url).unwrap().ready(SHORT).unwrap_err();
     assert!(error.message.contains("did not answer in time"), "{error}");
 

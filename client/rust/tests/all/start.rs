@@ -1,4 +1,4 @@
-//! A tined that the client starts.
+//! Clients that start a tined.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::support::*;
 
 #[test]
 fn tined_is_started_once_when_asked() {
-    let daemon = Daemon::ephemeral(); // only for its directory
+    let daemon = Daemon::ephemeral(); // only its directory is used
     let socket = daemon.directory().join("started.sock");
     let state = daemon.directory().join("state");
     let program = std::env::current_exe().unwrap();
-    // The environment says where things are, so each client is a process of its own.
+    // The client is configured by the environment, so each one is a process of its own.
     let children: Vec<_> = (0..5)
         .map(|_| {
             std::process::Command::new(&program)
@@ -126,5 +126,5 @@ fn start_waits_child() {
         client.health(short()).await.unwrap_err().code
     });
     assert_eq!(code, Code::DeadlineExceeded);
-    drop(runtime); // which waits for its threads
+    drop(runtime); // waits for the threads of the runtime
 }

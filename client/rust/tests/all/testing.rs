@@ -1,4 +1,4 @@
-//! Daemons for the tests of a program that uses this crate.
+//! The module `testing`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn check(result: Result<Daemon, Error>, words: &str) {
     assert!(error.message.contains(words), "{error}");
 }
 
-/// A shell script that is started in the place of tined.
+/// Makes a shell script that is started instead of tined.
 fn script(directory: &Directory, text: &str) -> PathBuf {
     let path = directory.path("script");
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -42,7 +42,7 @@ fn a_store_outlives_stop_and_kill_and_is_removed_at_the_end() {
     daemon.client().get_session(get_session(&id)).unwrap();
     daemon.kill();
     daemon.start_again().unwrap();
-    daemon.start_again().unwrap(); // it runs: nothing happens
+    daemon.start_again().unwrap(); // does nothing while it runs
     daemon.client().get_session(get_session(&id)).unwrap();
 
     let process = format!("/proc/{}", daemon.id().unwrap());
@@ -93,7 +93,7 @@ fn a_daemon_that_cannot_start_says_why() {
     check(never, "is not ready in time");
 }
 
-/// Runs a test of this file, in a process of its own, for its environment.
+/// Returns a command that runs a test of this file in a process with its own environment.
 fn run_child(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([name, "--exact", "--ignored", "--nocapture"]);

@@ -27,7 +27,7 @@ fn wait_for_news() -> v1::ListEventsRequest {
     }
 }
 
-/// Begins a call, and goes no further.
+/// Polls a call once; it must be pending.
 async fn begin<T>(call: std::pin::Pin<&mut impl Future<Output = T>>) {
     let mut call = Some(call);
     poll_fn(|cx| {

@@ -1,5 +1,4 @@
-//! Threads of one connection that take turns in sending and receiving, at a server that the test
-//! plays.
+//! Threads that take turns in sending and receiving on one connection. The test plays the server.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,7 +12,7 @@ use tine_client::{Channel, Request};
 
 use crate::support::*;
 
-/// More than a socket holds.
+/// More than the buffer of a socket holds.
 const LONG_TEXT_BYTES: usize = 4 << 20;
 
 fn accept(listener: &UnixListener) -> UnixStream {
@@ -26,7 +25,7 @@ fn accept(listener: &UnixListener) -> UnixStream {
     stream
 }
 
-/// Reads the header of the next frame: its id, and how many bytes follow.
+/// Reads the header of the next frame. Returns its id and how many bytes follow.
 fn read_header(stream: &mut UnixStream) -> (u32, usize) {
     let mut header = [0; HEADER_BYTES];
     stream.read_exact(&mut header).unwrap();
@@ -39,7 +38,7 @@ fn read_body(stream: &mut UnixStream, count: usize) {
     stream.read_exact(&mut vec![0; count]).unwrap();
 }
 
-/// Answers with an empty reply.
+/// Sends an empty reply.
 fn answer(stream: &mut UnixStream, id: u32) {
     let mut frame = vec![0; HEADER_BYTES];
     frame.extend(
@@ -53,7 +52,7 @@ fn answer(stream: &mut UnixStream, id: u32) {
     stream.write_all(&frame).unwrap();
 }
 
-/// Waits until the thread whose directory in /proc this is sleeps.
+/// Waits until a thread sleeps, whose directory in /proc is given.
 fn wait_until_asleep(thread: &Path) {
     loop {
         let stat = std::fs::read_to_string(thread.join("stat")).unwrap();

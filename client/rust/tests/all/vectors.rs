@@ -1,4 +1,4 @@
-//! The conformance vectors that the C side makes, `tests/wire/vectors.json`.
+//! The conformance vectors of the C side, `tests/wire/vectors.json`.
 
 use prost::Message;
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn vectors(kind: &str) -> Vec<Value> {
     found
 }
 
-/// Hex, a repeated byte, or a list of both.
+/// Decodes bytes that are given as hex, as a repeated byte, or as a list of both.
 pub fn bytes_of(value: &Value) -> Vec<u8> {
     match value {
         Value::String(hex) => unhex(hex),
@@ -84,7 +84,7 @@ fn frames_are_read_however_they_are_cut() {
     }
 }
 
-/// The payloads of a stream that comes in pieces of `step` bytes, and what follows.
+/// Returns the payloads of a stream that arrives in pieces of `step` bytes, and how it ends.
 pub fn frames_of(
     mut bytes: &[u8],
     transport: Transport,

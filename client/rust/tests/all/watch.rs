@@ -109,7 +109,7 @@ fn broadcasts_come_between_the_events() {
     let daemon = Daemon::ephemeral();
     let client = daemon.client();
     let mut watch = client.watch_events(watch_all()).unwrap();
-    // Only who is known to listen gets one.
+    // A broadcast reaches only a subscriber that the server has registered.
     client
         .publish_event(v1::PublishEventRequest {
             r#type: "a".into(),

@@ -1,4 +1,4 @@
-//! Real daemons, and hostile ones, in directories of their own.
+//! Real daemons and hostile peers, in directories of their own, and helpers of the tests.
 
 mod peer;
 
@@ -15,12 +15,12 @@ use tine_client::testing::{self, DaemonOptions};
 use tine_client::v1::{self, StoreServiceClient};
 use tine_client::{Channel, Options};
 
-/// Waits that should never be used up.
+/// A timeout that no test should reach.
 pub const LONG: Duration = Duration::from_secs(60);
 
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// The release build of the C side.
+/// Returns the directory of the release build of the C side.
 pub fn build_directory() -> PathBuf {
     std::env::var_os("TINE_BUILD").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../build/release"),
@@ -38,14 +38,14 @@ impl Directory {
             let path = std::env::temp_dir().join(format!("tine-rs-{}-{count}", std::process::id()));
             match std::fs::create_dir(&path) {
                 Ok(()) => return Self(path),
-                // One of this id was killed, and left its own.
+                // A killed process with the same id has left its directory.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => panic!("{}: {error}", path.display()),
             }
         }
     }
 
-    /// A token file, which only its owner may read.
+    /// Writes a token file that only its owner can read. Returns its path.
     pub fn token_file(&self, token: &str) -> String {
         let path = self.path("token");
         let mut options = std::fs::OpenOptions::new();
@@ -70,7 +70,7 @@ impl Drop for Directory {
     }
 }
 
-/// A daemon of the release build, with what only these tests need.
+/// A daemon of the release build, with functions that only these tests need.
 pub struct Daemon(testing::Daemon);
 
 impl Deref for Daemon {
@@ -87,7 +87,7 @@ impl Daemon {
         Self::with(&["--ephemeral"])
     }
 
-    /// With a store that outlives it.
+    /// With a store on the disk.
     pub fn durable() -> Self {
         Self::with(&[])
     }
@@ -124,10 +124,10 @@ impl Daemon {
         Pid::from_raw(id.try_into().unwrap()).unwrap()
     }
 
-    /// SIGSTOP: it keeps its sockets and does nothing.
+    /// Stops the process by SIGSTOP: its sockets stay open, but it does nothing.
     pub fn pause(&self) {
         kill_process(self.process(), Signal::STOP).unwrap();
-        waitpid(Some(self.process()), WaitOptions::UNTRACED).unwrap(); // it has stopped
+        waitpid(Some(self.process()), WaitOptions::UNTRACED).unwrap(); // until it has stopped
     }
 
     pub fn go_on(&self) {
@@ -135,14 +135,14 @@ impl Daemon {
     }
 }
 
-/// Without waiting for what its clients still wait for.
+/// Kills the daemon, which would wait for unfinished calls if it were stopped.
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.0.kill();
     }
 }
 
-/// Ends the tined that a socket's lock names.
+/// Stops the tined whose process id is in the lock of a socket.
 pub fn stop_by_lock(lock: &Path) {
     let text = std::fs::read_to_string(lock).expect("the lock of a tined that was started");
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
@@ -230,7 +230,7 @@ pub fn text_of(message: &v1::Message) -> &str {
     }
 }
 
-/// All texts of a session's history.
+/// Returns all texts of a session's history.
 pub fn texts(client: &StoreServiceClient, session_id: &str) -> Vec<String> {
     let request = v1::MessagesForSessionRequest {
         session_id: session_id.into(),
@@ -242,7 +242,7 @@ pub fn texts(client: &StoreServiceClient, session_id: &str) -> Vec<String> {
         .collect()
 }
 
-/// Bytes as the message that they encode.
+/// An encoded message.
 #[derive(Debug, Default)]
 pub struct Raw(pub Vec<u8>);
 

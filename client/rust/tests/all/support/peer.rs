@@ -1,4 +1,4 @@
-//! `tests/wire_peer`, which behaves badly in the way it is told.
+//! `tests/wire_peer`, a peer that behaves badly in a chosen way.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Returns when it listens.
+    /// Starts the peer and returns when it listens.
     pub fn start(mode: &str) -> Self {
         let directory = Directory::new();
         let mut child = Command::new(build_directory().join("tests/wire_peer"))

@@ -1,4 +1,4 @@
-//! GetSession by this client and by tonic, in turns, and one line of JSON about it.
+//! Measures GetSession through this client and through tonic, in turns. Prints one line of JSON.
 //!
 //!     tine-bench-rust [--tokio] --tine ipc://SOCKET --grpc unix:/SOCKET --session ID [--calls N]
 
@@ -93,7 +93,7 @@ impl Arguments {
     }
 }
 
-/// What tonic's generated stub does.
+/// Calls like tonic's generated stub.
 #[derive(Clone)]
 struct Grpc(tonic::client::Grpc<tonic::transport::Channel>);
 
@@ -110,7 +110,7 @@ impl Grpc {
     }
 }
 
-/// The medians of one call after the other, in turns.
+/// Returns the medians of calls that are made one after the other.
 fn latencies(arguments: &Arguments) -> (Duration, Duration) {
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -157,7 +157,7 @@ fn latencies(arguments: &Arguments) -> (Duration, Duration) {
     (median(tine), median(other))
 }
 
-/// Calls a second with 64 in flight, the best of some turns each.
+/// Returns the calls per second with 64 in flight: the best of several rounds.
 fn throughputs(arguments: &Arguments) -> (u64, u64) {
     let runtime = Builder::new_multi_thread()
         .enable_all()

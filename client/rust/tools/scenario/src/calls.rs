@@ -1,11 +1,11 @@
-//! Every call by its name, through the typed clients.
+//! Makes any call by its name, through the typed clients.
 
 use prost::Message;
 use tine_client::{Error, v1};
 
 macro_rules! calls {
     ($($name:ident $function:ident $request:ident,)*) => {
-        /// Encoded request in, encoded reply out.
+        /// Takes an encoded request and returns the encoded reply.
         pub fn call(
             client: &v1::StoreServiceClient,
             name: &str,

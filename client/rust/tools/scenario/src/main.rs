@@ -1,5 +1,5 @@
-//! Runs the steps of tests/wire/scenario.json through the Rust client and prints a transcript, one
-//! line a step.
+//! Runs the steps of tests/wire/scenario.json through the Rust client. Prints a transcript with one
+//! line per step.
 //!
 //!     tine-scenario [--tokio] --url ipc://SOCKET --peer ipc://SOCKET scenario.json > transcript
 
@@ -17,13 +17,13 @@ use tine_client::{CancelToken, Code, Error, Request};
 
 const WATCH_MAX: Duration = Duration::from_secs(20);
 
-/// The clients of a URL.
+/// The two clients of one URL.
 struct Clients {
     blocking: StoreServiceClient,
     tokio: v1::tokio::StoreServiceClient,
 }
 
-/// What a step says of a call.
+/// The options of a step's call.
 pub struct Step {
     operation_id: Option<String>,
     traceparent: Option<String>,
@@ -122,7 +122,7 @@ impl Step {
         }
     }
 
-    /// A message with all that the step says.
+    /// Returns a request with the options of the step.
     pub fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message).cancel(&self.cancel);
         if let Some(id) = &self.operation_id {
@@ -254,7 +254,7 @@ impl Runner {
         serde_json::to_value(message).expect("a message is JSON")
     }
 
-    /// The saved values in the place of their names.
+    /// Replaces the names of saved values by the values.
     fn expanded(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.expanded_text(text)),
@@ -284,7 +284,7 @@ impl Runner {
     }
 }
 
-/// Dropping its future is how a call is cancelled; the caller then says so itself.
+/// Cancels a call by dropping its future, and then makes the error itself.
 async fn dropped_after<T>(
     wait: Option<Duration>,
     call: impl Future<Output = Result<T, Error>>,
