@@ -103,7 +103,7 @@ enum {
     HELLO_WAIT_MS = 10 * 1000,                  // then a connection without a hello is closed
     CONTEXTS_READY = 64,                        // that receive at the same time
     CONTEXTS_MAX = 65536,                       // requests in flight on all connections
-    CALLS_KEPT_MAX = 8,                         // that are kept with their memory for reuse
+    REQUESTS_KEPT_MAX = 8,                      // whose memory is kept for reuse
     UNSENT_LOOK_MS = 500,                       // between checks for replies that are not read
     UNSENT_LOOKS_MAX = 4,                       // checks until such a client is closed
     FRAME_EXTRA_BYTES = 64 * 1024,   // read above REQUEST_BYTES_MAX, to answer what is wrong

@@ -2,7 +2,7 @@
 //
 // It sends each event of each commit, once it can be read, and broadcast ones, in their order, and
 // from time to time the newest sequence, so that the last loss is noticed too. docs/wire.md has the
-// bytes. NNG's PUB serves it now (nng_bus.c); another make would be behind this header too.
+// bytes. NNG's PUB serves it now (bus_nng.c); another make would be behind this header too.
 
 #pragma once
 

@@ -1,6 +1,5 @@
-// One connection. epoll tells of changes only (EPOLLET). A receive that brings less than it has
-// room for has emptied the socket, so a lone request costs three calls of the kernel: wait,
-// receive, send.
+// One connection. epoll reports changes only (EPOLLET). A receive that returns less than it has
+// room for has emptied the socket, so a lone request costs three system calls: wait, receive, send.
 
 #include "transport/sp_connection.h"
 
@@ -15,15 +14,19 @@
 #include "os/clock.h"
 
 enum {
-    HELLO_BYTES = 8,
     FRAME_BYTES_MAX = REQUEST_BYTES_MAX + FRAME_EXTRA_BYTES,
-    RECEIVES_MAX = 4, // before it is the others' turn
+    RECEIVES_MAX = 4, // before other connections have their turn
+    PARTS_MAX = 3,    // of a reply's frame: header, route, Response
 };
 
-static const uint8_t HELLO_REP[HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x31, 0, 0};
-static const uint8_t HELLO_REQ[HELLO_BYTES] = {0, 'S', 'P', 0, 0, 0x30, 0, 0};
+static void list_add(SpRequestList *list, PeerRequest *request)
+{
+    request->next = NULL;
+    *list->end = request;
+    list->end = &request->next;
+}
 
-static bool watch(const Connection *connection, int operation)
+static bool watch(const SpConnection *connection, int operation)
 {
     struct epoll_event event = {.events = EPOLLET, .data.u64 = connection->number};
     if (!connection->is_kept) event.events |= EPOLLIN | EPOLLRDHUP;
@@ -31,84 +34,94 @@ static bool watch(const Connection *connection, int operation)
     return epoll_ctl(connection->shared->poller, operation, connection->file, &event) == 0;
 }
 
-// A page that the kernel takes whole is sent in one go. Else the rest of it waits for epoll to tell
-// of room, which it does when most was read: two sleeping processors are woken once more. Whoever
-// does not read pins kernel memory by it, so not everybody gets it. It may be refused; then the
-// connection is as good as any other.
-static void ask_for_room(const Connection *connection)
+// A page that the kernel takes as a whole is sent in one call. Otherwise the rest waits until epoll
+// reports room, which it does when most of it has been read: two more sleeping processors must
+// wake. A peer that does not read pins kernel memory by a large buffer, so only some connections
+// get one. The kernel may refuse it; the connection works without.
+static void enlarge_send_buffer(const SpConnection *connection)
 {
     int bytes = SEND_BUFFER_BYTES;
     if (connection->place >= SEND_BUFFERS_MAX) return;
     (void)setsockopt(connection->file, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
-bool connection_begin(Connection *connection)
+bool sp_connection_begin(SpConnection *connection)
 {
     connection->is_greeted = connection->wants_room = connection->is_kept = false;
     connection->spin = (Spin){.until_ns = 0};
     connection->running = 0;
     connection->begun_ns = clock_monotonic_ns();
-    connection->head_bytes = connection->incoming_bytes = connection->sent_bytes = 0;
+    connection->header_bytes = connection->incoming_bytes = connection->sent_bytes = 0;
     connection->incoming = NULL;
     connection->unsent = NULL;
     connection->unsent_end = &connection->unsent;
-    ask_for_room(connection);
-    // The socket is new: there is room for a hello.
-    return send(connection->file, HELLO_REP, HELLO_BYTES, MSG_NOSIGNAL) == HELLO_BYTES &&
+    enlarge_send_buffer(connection);
+    uint8_t hello[SP_HELLO_BYTES];
+    sp_hello_write(SP_PROTOCOL_REP, hello);
+    // The socket is new, so it has room for a hello.
+    return send(connection->file, hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello) &&
            watch(connection, EPOLL_CTL_ADD);
 }
 
-SpRequest *connection_end(Connection *connection)
+void sp_connection_end(SpConnection *connection, SpFollowUp *follow_up)
 {
-    SpRequest *unsent = connection->unsent;
-    if (connection->is_greeted) clients_remove(connection->shared->clients, connection->serial);
+    if (connection->is_greeted) {
+        requests_disconnect(connection->shared->listener, connection->serial);
+    }
     // Out of epoll first: a thread that looks at the socket within epoll_wait holds it, and may
-    // fall asleep there before it lets go. Then close() alone would not end the connection.
+    // sleep there before it lets go. Then close() alone would not end the connection.
     (void)epoll_ctl(connection->shared->poller, EPOLL_CTL_DEL, connection->file, NULL);
     close(connection->file);
-    if (connection->incoming) request_give(connection->incoming);
+    if (connection->incoming) request_abandon(connection->incoming);
+    while (connection->unsent) {
+        PeerRequest *request = connection->unsent;
+        connection->unsent = request->next;
+        list_add(&follow_up->dropped, request);
+    }
     connection->serial = 0;
     connection->incoming = NULL;
-    connection->unsent = NULL;
-    return unsent;
 }
 
-// When the other side's hello is whole.
-static bool greet(Connection *connection)
+// The peer's hello is complete. Returns false if the connection must end.
+static bool greet(SpConnection *connection)
 {
-    if (memcmp(connection->head, HELLO_REQ, HELLO_BYTES) != 0 || !connection->is_welcome ||
-        atomic_load(&connection->shared->is_refusing) ||
-        !clients_add(connection->shared->clients, connection->serial, /* needs_token= */ false)) {
+    connection->is_greeted =
+        sp_hello_is(connection->header, SP_PROTOCOL_REQ) && connection->is_welcome &&
+        requests_connect(connection->shared->listener, connection->serial, connection);
+    connection->header_bytes = 0;
+    return connection->is_greeted;
+}
+
+// The header of a frame is complete: makes the request that the payload goes to. Returns false if
+// the connection must end.
+static bool frame_begin(SpConnection *connection)
+{
+    uint64_t size;
+    if (!sp_frame_read(connection->header, &size) || size == 0 || size > FRAME_BYTES_MAX) {
         return false;
     }
-    connection->is_greeted = true;
-    connection->head_bytes = 0;
-    return true;
+    connection->incoming =
+        request_take(connection->shared->listener, connection->serial, (size_t)size);
+    connection->header_bytes = connection->incoming_bytes = 0;
+    return connection->incoming != NULL;
 }
 
-// When a frame's head is whole: makes the request that its payload goes to.
-static bool frame_begin(Connection *connection)
+// Payload has arrived. Returns false if it is complete and no request: the connection must end.
+static bool frame_grow(SpConnection *connection, size_t size, SpFollowUp *follow_up)
 {
-    uint64_t size = 0;
-    for (size_t i = 1; i < FRAME_HEAD_BYTES; i++)
-        size = size << 8 | connection->head[i];
-    if (connection->head[0] != 1 || size == 0 || size > FRAME_BYTES_MAX) return false;
-    SpRequest *request = request_take(connection->shared->requests, (size_t)size);
-    if (!request) return false;
-    request->place = connection->place;
-    request->serial = connection->serial;
-    connection->incoming = request;
-    connection->head_bytes = connection->incoming_bytes = 0;
-    return true;
-}
-
-static void frame_end(Connection *connection, RequestList *whole)
-{
-    if (connection->incoming_bytes < connection->incoming->size) return;
-    *whole->end = connection->incoming;
-    whole->end = &connection->incoming->next;
+    PeerRequest *request = connection->incoming;
+    connection->incoming_bytes += size;
+    if (connection->incoming_bytes < request->frame_bytes) return true;
+    request->route_bytes = sp_route_bytes(slice(request->frame, request->frame_bytes));
+    if (request->route_bytes == 0) return false;
     connection->incoming = NULL;
+    if (request->route_bytes == SIZE_MAX) { // it has passed through too many hops
+        request_abandon(request);
+        return true;
+    }
+    list_add(&follow_up->received, request);
     connection->running++;
+    return true;
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -116,23 +129,23 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// False: these are no frames, or none for us.
-static bool take_bytes(Connection *connection, Slice bytes, RequestList *whole)
+// Returns false if the bytes are no frames, or none that are accepted: the connection must end.
+static bool take_bytes(SpConnection *connection, Slice bytes, SpFollowUp *follow_up)
 {
     while (bytes.size > 0) {
+        PeerRequest *incoming = connection->incoming;
         size_t size;
-        if (connection->incoming) {
-            size = smaller(bytes.size, connection->incoming->size - connection->incoming_bytes);
-            memcpy(connection->incoming->bytes + connection->incoming_bytes, bytes.bytes, size);
-            connection->incoming_bytes += size;
-            frame_end(connection, whole);
+        if (incoming) {
+            size = smaller(bytes.size, incoming->frame_bytes - connection->incoming_bytes);
+            memcpy(incoming->frame + connection->incoming_bytes, bytes.bytes, size);
+            if (!frame_grow(connection, size, follow_up)) return false;
         } else {
-            size_t wanted = connection->is_greeted ? FRAME_HEAD_BYTES : HELLO_BYTES;
-            size = smaller(bytes.size, wanted - connection->head_bytes);
-            memcpy(connection->head + connection->head_bytes, bytes.bytes, size);
-            connection->head_bytes += size;
-            bool is_whole = connection->head_bytes == wanted;
-            if (is_whole &&
+            size_t wanted = connection->is_greeted ? SP_FRAME_HEADER_BYTES : SP_HELLO_BYTES;
+            size = smaller(bytes.size, wanted - connection->header_bytes);
+            memcpy(connection->header + connection->header_bytes, bytes.bytes, size);
+            connection->header_bytes += size;
+            bool is_complete = connection->header_bytes == wanted;
+            if (is_complete &&
                 !(connection->is_greeted ? frame_begin(connection) : greet(connection))) {
                 return false;
             }
@@ -145,100 +158,97 @@ static bool take_bytes(Connection *connection, Slice bytes, RequestList *whole)
 typedef enum ReceiveResult { RECEIVED_ALL, RECEIVED_SOME, RECEIVED_END } ReceiveResult;
 
 // Receives once: a long payload into its request, all else through the inbox.
-static ReceiveResult receive_once(Connection *connection, uint8_t *inbox, RequestList *whole)
+static ReceiveResult receive_once(SpConnection *connection, uint8_t *inbox, SpFollowUp *follow_up)
 {
-    SpRequest *incoming = connection->incoming;
-    size_t left = incoming ? incoming->size - connection->incoming_bytes : 0;
+    PeerRequest *incoming = connection->incoming;
+    size_t left = incoming ? incoming->frame_bytes - connection->incoming_bytes : 0;
     bool is_direct = left >= RECEIVE_BYTES;
-    uint8_t *room = is_direct ? incoming->bytes + connection->incoming_bytes : inbox;
+    uint8_t *room = is_direct ? incoming->frame + connection->incoming_bytes : inbox;
     size_t wanted = is_direct ? left : RECEIVE_BYTES;
     ssize_t size = recv(connection->file, room, wanted, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
         return errno == EAGAIN ? RECEIVED_ALL : RECEIVED_SOME;
     }
     if (size <= 0) return RECEIVED_END;
-    if (is_direct) {
-        connection->incoming_bytes += (size_t)size;
-        frame_end(connection, whole);
-    } else if (!take_bytes(connection, slice(inbox, (size_t)size), whole)) {
-        return RECEIVED_END;
-    }
+    bool is_fine = is_direct ? frame_grow(connection, (size_t)size, follow_up)
+                             : take_bytes(connection, slice(inbox, (size_t)size), follow_up);
+    if (!is_fine) return RECEIVED_END;
     return (size_t)size < wanted ? RECEIVED_ALL : RECEIVED_SOME;
 }
 
-// Asks epoll anew, which tells at once of what is there already.
-static bool rearm(const Connection *connection)
+// Asks epoll anew: it reports at once what is there already.
+static bool rearm(const SpConnection *connection)
 {
     return watch(connection, EPOLL_CTL_MOD);
 }
 
-// False: the connection is to end.
-bool connection_receive(Connection *connection, bool is_ending, uint8_t *inbox, RequestList *whole)
+bool sp_connection_receive(SpConnection *connection, bool is_ending, uint8_t *inbox,
+                           SpFollowUp *follow_up)
 {
     for (int i = 0; i < RECEIVES_MAX; i++) {
-        switch (receive_once(connection, inbox, whole)) {
+        switch (receive_once(connection, inbox, follow_up)) {
         case RECEIVED_END: return false;
         case RECEIVED_ALL:
             if (!is_ending) return true;
-            break; // behind the last bytes stands the end
+            break; // the end comes after the last bytes
         case RECEIVED_SOME: break;
         }
     }
     return rearm(connection);
 }
 
-bool connection_keep(Connection *connection)
+bool sp_connection_keep(SpConnection *connection)
 {
     if (!connection->is_greeted || connection->running > 0 || connection->unsent ||
-        connection->incoming || connection->head_bytes > 0) {
+        connection->incoming || connection->header_bytes > 0) {
         return false;
     }
     connection->is_kept = true;
     return rearm(connection);
 }
 
-bool connection_let_go(Connection *connection)
+bool sp_connection_let_go(SpConnection *connection)
 {
     connection->is_kept = false;
     return rearm(connection);
 }
 
-// The parts of a reply's frame that are not sent yet; returns how many.
-static size_t frame_parts(const SpRequest *request, size_t sent, uint8_t head[FRAME_HEAD_BYTES],
-                          struct iovec out[3])
+static size_t reply_frame_bytes(const PeerRequest *request)
 {
-    Slice parts[3];
-    request_reply(request, parts + 1);
-    uint64_t size = parts[1].size + parts[2].size;
-    head[0] = 1;
-    for (int i = 0; i < 8; i++)
-        head[1 + i] = (uint8_t)(size >> (56 - 8 * i));
-    parts[0] = slice(head, FRAME_HEAD_BYTES);
+    return SP_FRAME_HEADER_BYTES + request->route_bytes + request_reply(request).size;
+}
+
+// Finds the parts of a reply's frame that are not sent yet. Returns how many there are.
+static size_t frame_parts(const PeerRequest *request, size_t sent,
+                          uint8_t header[SP_FRAME_HEADER_BYTES], struct iovec out[PARTS_MAX])
+{
+    Slice reply = request_reply(request);
+    sp_frame_write(request->route_bytes + reply.size, header);
+    const Slice parts[PARTS_MAX] = {
+        slice(header, SP_FRAME_HEADER_BYTES),
+        slice(request->frame, request->route_bytes),
+        reply,
+    };
     size_t count = 0;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < PARTS_MAX; i++) {
         size_t skipped = smaller(sent, parts[i].size);
         sent -= skipped;
         if (skipped == parts[i].size) continue;
-        out[count++] =
-            (struct iovec){(void *)(uintptr_t)(parts[i].bytes + skipped), parts[i].size - skipped};
+        Slice left = slice_skip(parts[i], skipped);
+        out[count++] = (struct iovec){(void *)(uintptr_t)left.bytes, left.size};
     }
     return count;
 }
 
-static size_t frame_bytes(const SpRequest *request)
+// Sends what fits of one reply, beginning at `*sent`. Returns false if the connection must end.
+static bool send_some(const SpConnection *connection, const PeerRequest *request, size_t *sent)
 {
-    return FRAME_HEAD_BYTES + request->way_bytes + buffer_size(&request->rpc.reply);
-}
-
-// Sends what fits of one reply, beginning at `*sent`. False: the connection is to end.
-static bool send_some(const Connection *connection, const SpRequest *request, size_t *sent)
-{
-    uint8_t head[FRAME_HEAD_BYTES];
-    struct iovec parts[3];
+    uint8_t header[SP_FRAME_HEADER_BYTES];
+    struct iovec parts[PARTS_MAX];
     struct msghdr message = {.msg_iov = parts};
-    size_t size = frame_bytes(request);
+    size_t size = reply_frame_bytes(request);
     while (*sent < size) {
-        message.msg_iovlen = frame_parts(request, *sent, head, parts);
+        message.msg_iovlen = frame_parts(request, *sent, header, parts);
         ssize_t out = sendmsg(connection->file, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (out < 0 && errno == EINTR) continue;
         if (out < 0) return errno == EAGAIN;
@@ -247,14 +257,14 @@ static bool send_some(const Connection *connection, const SpRequest *request, si
     return true;
 }
 
-SendResult connection_send(Connection *connection, SpRequest *request, bool *out_ends)
+SendResult sp_connection_send(SpConnection *connection, PeerRequest *request, bool *out_ends)
 {
     size_t sent = 0;
     bool is_first = connection->unsent == NULL;
     connection->running--;
     *out_ends = is_first && !send_some(connection, request, &sent);
     if (*out_ends) return SEND_GONE;
-    if (sent == frame_bytes(request)) return SEND_DONE;
+    if (sent == reply_frame_bytes(request)) return SEND_DONE;
     if (is_first) connection->sent_bytes = sent;
     request->is_late = true;
     request->next = NULL;
@@ -267,19 +277,15 @@ SendResult connection_send(Connection *connection, SpRequest *request, bool *out
     return SEND_LATER;
 }
 
-// Sends what waits; what was sent whole is added to `done`. False: the connection
-// is to end.
-bool connection_send_unsent(Connection *connection, RequestList *done)
+bool sp_connection_send_unsent(SpConnection *connection, SpFollowUp *follow_up)
 {
     while (connection->unsent) {
-        SpRequest *request = connection->unsent;
+        PeerRequest *request = connection->unsent;
         if (!send_some(connection, request, &connection->sent_bytes)) return false;
-        if (connection->sent_bytes < frame_bytes(request)) break;
+        if (connection->sent_bytes < reply_frame_bytes(request)) break;
         connection->unsent = request->next;
         connection->sent_bytes = 0;
-        request->next = NULL;
-        *done->end = request;
-        done->end = &request->next;
+        list_add(&follow_up->sent, request);
     }
     if (connection->unsent) return true;
     connection->unsent_end = &connection->unsent;

@@ -1,55 +1,46 @@
-// The connections on the Unix socket (sp_connection.h), and the timers that watch over them.
+// All connections on the Unix socket (sp_connection.h): where each is kept, and what ends it.
 //
-// A connection has a place, which is used again, and a serial, which is not: who comes late with
-// the serial of one that is gone touches nothing.
+// A connection has a place, which is used again, and a serial, which is not: an event or a reply
+// for a connection that is gone finds another serial in its place.
 
 #pragma once
 
 #include "report/error_detail.h"
-#include "rpc/engine.h"
+#include "transport/listener.h"
 
-typedef struct Connections Connections;
+typedef struct SpConnections SpConnections;
 
-typedef struct ConnectionsOptions {
-    Engine *engine;
-    size_t clients_max;
-} ConnectionsOptions;
+// Returns ERROR_OUT_OF_MEMORY, or ERROR_IO: no descriptor, which `detail` tells. `listener` is
+// borrowed, and need not be complete yet.
+MUST_USE Error sp_connections_open(Listener *listener, ErrorDetail *detail, SpConnections **out);
 
-// ERROR_OUT_OF_MEMORY; ERROR_IO: no descriptor for it.
-MUST_USE Error connections_open(const ConnectionsOptions *options, ErrorDetail *detail,
-                                Connections **out);
+// No thread may wait for connections and no request may be left. NULL is allowed.
+void sp_connections_free(SpConnections *connections);
 
-// Nobody may wait for connections any more, and no call may be left. NULL is allowed.
-void connections_free(Connections *connections);
-
-// The epoll of the connections and their timers. Events whose number is below EVENTS_OWN are of
-// descriptors that the caller has added itself, all others are for connections_ready.
-int connections_poller(const Connections *connections);
+// The epoll that waits for the connections. Events whose number is below EVENTS_OWN belong to
+// descriptors that the caller has added; all others are for sp_connections_ready.
+int sp_connections_poller(const SpConnections *connections);
 enum { EVENTS_OWN = 8 };
 
 // Takes a descriptor that was just accepted, and closes it when the connection ends. `is_welcome`
-// false: it is turned away after the hellos.
-void connections_add(Connections *connections, int file, bool is_welcome);
+// false: the peer is turned away after the hellos.
+void sp_connections_add(SpConnections *connections, int file, bool is_welcome);
 
-// Something happened, as epoll says. `inbox` has room for RECEIVE_BYTES.
-void connections_ready(Connections *connections, uint64_t number, uint32_t events, uint8_t *inbox);
+// Handles one event of epoll. `inbox` has room for RECEIVE_BYTES.
+void sp_connections_ready(SpConnections *connections, uint64_t number, uint32_t events,
+                          uint8_t *inbox);
 
-// A thread stays with the connection whose event it has just seen to, if that was answered and it
-// may be worth it (spin.h): no other is told of what comes there. Between connections_keep and
-// connections_let_go it calls connections_look, which sees to what has come; false: it is to go.
-MUST_USE bool connections_keep(Connections *connections, uint64_t number);
-MUST_USE bool connections_look(Connections *connections, uint64_t number, uint8_t *inbox);
-void connections_let_go(Connections *connections, uint64_t number);
+// Lets the calling thread stay with the connection whose event it has just handled, if that may be
+// worth it (os/spin.h): no other thread is told what arrives there. Until sp_connections_let_go the
+// thread calls sp_connections_look, which handles what has arrived and returns false when the
+// thread must go.
+MUST_USE bool sp_connections_keep(SpConnections *connections, uint64_t number);
+MUST_USE bool sp_connections_look(SpConnections *connections, uint64_t number, uint8_t *inbox);
+void sp_connections_let_go(SpConnections *connections, uint64_t number);
 
-// Newcomers are turned away, requests refused.
-void connections_refuse(Connections *connections);
+// Closes all of them. No thread may wait for them any more.
+void sp_connections_close(SpConnections *connections);
 
-// As requests_drain.
-MUST_USE bool connections_drain(Connections *connections, int64_t until_ns);
-
-// Closes all of them. Nobody may wait for them any more.
-void connections_close(Connections *connections);
-
-size_t connections_count(Connections *connections);
-uint64_t connections_request_count(Connections *connections);
-void connections_trim(Connections *connections);
+// ListenerOps send and cut_off.
+SendResult sp_connections_send(PeerRequest *request);
+void sp_connections_cut_off(Account *account);

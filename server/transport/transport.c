@@ -1,4 +1,5 @@
-// The transport: a listener of our own on the Unix socket, and NNG's on tcp if it is asked for.
+// The transport: the request machine and the listeners that use it: one of our own on the Unix
+// socket, and NNG's on tcp if it is asked for.
 
 #include "transport/transport.h"
 
@@ -9,12 +10,15 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "transport/nng_server.h"
-#include "transport/sp_server.h"
+#include "transport/listener_nng.h"
+#include "transport/listener_sp.h"
+#include "transport/request.h"
+
+enum { LISTENER_TCP, LISTENER_LOCAL, LISTENER_COUNT };
 
 struct Transport {
-    SpServer *local;
-    NngServer *tcp; // NULL: there is none
+    Requests *requests;                  // owned
+    Listener *listeners[LISTENER_COUNT]; // owned; NULL: there is none
 };
 
 // Checks that two descriptors are left: one for a client, and one for what the daemon opens for a
@@ -30,20 +34,30 @@ static Error check_room_for_client(ErrorDetail *detail)
     return ERROR_NONE;
 }
 
+static Error start_listeners(Transport *transport, const TransportOptions *options,
+                             ErrorDetail *detail)
+{
+    size_t clients_max = options->clients_max ? options->clients_max : CLIENTS_MAX;
+    ListenerNngOptions nng = {transport->requests, options->tcp_url, options->tcp_token,
+                              clients_max};
+    ListenerSpOptions sp = {transport->requests, options->socket_path, clients_max};
+    Error error = ERROR_NONE;
+    if (options->tcp_url) {
+        error = listener_nng_start(&nng, detail, &transport->listeners[LISTENER_TCP]);
+    }
+    if (!error) error = listener_sp_start(&sp, detail, &transport->listeners[LISTENER_LOCAL]);
+    return error;
+}
+
 Error transport_start(const TransportOptions *options, ErrorDetail *detail, Transport **out)
 {
     Transport *transport = calloc(1, sizeof(Transport));
     if (!transport) return ERROR_OUT_OF_MEMORY;
-    size_t clients_max = options->clients_max ? options->clients_max : CLIENTS_MAX;
-    SpServerOptions local = {options->engine, options->socket_path, clients_max};
-    Error error = sp_server_start(&local, detail, &transport->local);
-    if (!error && options->tcp_url) {
-        NngServerOptions tcp = {options->engine, options->tcp_url, options->tcp_token, clients_max};
-        error = nng_server_start(&tcp, detail, &transport->tcp);
-    }
+    Error error = requests_open(options->engine, detail, &transport->requests);
+    if (!error) error = start_listeners(transport, options, detail);
     if (!error) error = check_room_for_client(detail);
     if (error) {
-        if (transport->local) transport_close(transport);
+        if (transport->requests) transport_close(transport);
         transport_free(transport);
         return error;
     }
@@ -53,41 +67,48 @@ Error transport_start(const TransportOptions *options, ErrorDetail *detail, Tran
 
 void transport_stop_intake(Transport *transport)
 {
-    sp_server_stop_intake(transport->local);
-    if (transport->tcp) nng_server_stop_intake(transport->tcp);
+    requests_refuse(transport->requests);
 }
 
 bool transport_drain(Transport *transport, int64_t until_ns)
 {
-    bool is_drained = sp_server_drain(transport->local, until_ns);
-    return (!transport->tcp || nng_server_drain(transport->tcp, until_ns)) && is_drained;
+    bool is_drained = requests_drain(transport->requests, until_ns);
+    for (size_t i = 0; is_drained && i < LISTENER_COUNT; i++) {
+        Listener *listener = transport->listeners[i];
+        if (listener && listener->ops->drain) is_drained = listener->ops->drain(listener, until_ns);
+    }
+    return is_drained;
 }
 
 void transport_close(Transport *transport)
 {
-    sp_server_close(transport->local);
-    if (transport->tcp) nng_server_close(transport->tcp);
+    requests_stop(transport->requests);
+    for (size_t i = 0; i < LISTENER_COUNT; i++) {
+        Listener *listener = transport->listeners[i];
+        if (listener) listener->ops->close(listener);
+    }
 }
 
 void transport_free(Transport *transport)
 {
     if (!transport) return;
-    sp_server_free(transport->local);
-    nng_server_free(transport->tcp);
+    for (size_t i = 0; i < LISTENER_COUNT; i++) {
+        Listener *listener = transport->listeners[i];
+        if (listener) listener->ops->free(listener);
+    }
+    requests_close(transport->requests);
     free(transport);
 }
 
 void transport_stats(Transport *transport, TransportStats *out)
 {
-    *out =
-        (TransportStats){sp_server_clients(transport->local), sp_server_requests(transport->local)};
-    if (!transport->tcp) return;
-    out->clients += nng_server_clients(transport->tcp);
-    out->requests += nng_server_requests(transport->tcp);
+    *out = (TransportStats){.requests = requests_count(transport->requests)};
+    for (size_t i = 0; i < LISTENER_COUNT; i++) {
+        if (transport->listeners[i]) out->clients += requests_connections(transport->listeners[i]);
+    }
 }
 
 void transport_trim(Transport *transport)
 {
-    sp_server_trim(transport->local);
-    if (transport->tcp) nng_server_trim(transport->tcp);
+    requests_trim(transport->requests);
 }

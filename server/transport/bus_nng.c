@@ -21,8 +21,8 @@
 #include "os/socket_path.h"
 #include "os/thread.h"
 #include "report/log.h"
+#include "transport/account.h"
 #include "transport/bus.h"
-#include "transport/client.h"
 #include "transport/nng_setup.h"
 #include "wire/bus_message.h"
 
@@ -31,11 +31,14 @@ struct Bus {
     int64_t heartbeat_ns;
     nng_socket socket;
     bool is_open, has_thread;
-    Clients *subscribers; // owned
-    EventQueue *queue;    // owned
+    EventQueue *queue; // owned
     pthread_t thread;
     atomic_bool has_arrival; // somebody may be waiting for a heartbeat
     atomic_bool is_closing;
+
+    pthread_mutex_t mutex; // guards all below
+    Accounts *accounts;    // owned: of the subscribers
+    AccountGroup subscribers;
 };
 
 static void on_pipe(nng_pipe pipe, nng_pipe_ev event, void *argument);
@@ -69,9 +72,10 @@ Error bus_start(const BusOptions *options, ErrorDetail *detail, Bus **out)
     bus->engine = options->engine;
     bus->heartbeat_ns =
         (options->heartbeat_ms ? options->heartbeat_ms : HEARTBEAT_MS) * INT64_C(1000000);
-    Error error =
-        clients_open(options->subscribers_max ? options->subscribers_max : SUBSCRIBERS_MAX,
-                     &bus->subscribers);
+    bus->subscribers.count_max =
+        options->subscribers_max ? options->subscribers_max : SUBSCRIBERS_MAX;
+    pthread_mutex_init(&bus->mutex, NULL);
+    Error error = accounts_open(&bus->accounts);
     if (!error) error = event_queue_open(engine_events(bus->engine), 0, &bus->queue);
     if (!error) event_queue_turn(bus->queue, false);
     if (!error) error = listen_on(bus, path, detail);
@@ -99,13 +103,34 @@ void bus_close(Bus *bus)
     }
     if (bus->is_open) (void)nng_close(bus->socket); // no callback runs after it
     event_queue_close(bus->queue);
-    clients_close(bus->subscribers);
+    accounts_close(bus->accounts);
+    pthread_mutex_destroy(&bus->mutex);
     free(bus);
 }
 
 size_t bus_subscriber_count(Bus *bus)
 {
-    return clients_count(bus->subscribers);
+    pthread_mutex_lock(&bus->mutex);
+    size_t count = bus->subscribers.count;
+    pthread_mutex_unlock(&bus->mutex);
+    return count;
+}
+
+// Returns false if there are too many, or no memory.
+static bool add_subscriber(Bus *bus, uint32_t pipe_id)
+{
+    pthread_mutex_lock(&bus->mutex);
+    bool is_added = account_open(bus->accounts, &bus->subscribers, pipe_id, NULL) != NULL;
+    pthread_mutex_unlock(&bus->mutex);
+    return is_added;
+}
+
+static void remove_subscriber(Bus *bus, uint32_t pipe_id)
+{
+    pthread_mutex_lock(&bus->mutex);
+    Account *account = account_find(bus->accounts, &bus->subscribers, pipe_id);
+    if (account) account_close(bus->accounts, account);
+    pthread_mutex_unlock(&bus->mutex);
 }
 
 // NNG is not called from here but for the pipe that it is about: the socket's locks are held. A
@@ -115,11 +140,10 @@ static void on_pipe(nng_pipe pipe, nng_pipe_ev event, void *argument)
     Bus *bus = argument;
     uint32_t pipe_id = (uint32_t)nng_pipe_id(pipe);
     if (event == NNG_PIPE_EV_REM_POST) {
-        clients_remove(bus->subscribers, pipe_id);
-        if (clients_count(bus->subscribers) > 0) return;
+        remove_subscriber(bus, pipe_id);
+        if (bus_subscriber_count(bus) > 0) return;
     } else if (event == NNG_PIPE_EV_ADD_PRE) {
-        if (!nng_peer_is_allowed(pipe) ||
-            !clients_add(bus->subscribers, pipe_id, /* needs_token= */ false)) {
+        if (!nng_peer_is_allowed(pipe) || !add_subscriber(bus, pipe_id)) {
             (void)nng_pipe_close(pipe);
         }
         return;
@@ -179,7 +203,7 @@ static void *bus_main(void *context)
         (void)event_queue_take(bus->queue, is_last ? 0 : until_ns, &batch);
         bool is_whole = send_batch(bus, &batch);
         if (is_last) break;
-        bool is_wanted = clients_count(bus->subscribers) > 0;
+        bool is_wanted = bus_subscriber_count(bus) > 0;
         if (is_wanted != is_on) {
             event_queue_turn(bus->queue, is_wanted);
             is_on = is_wanted;
