@@ -1,4 +1,4 @@
-// tine export: sessions to take away.
+// tine export: writes sessions to a file or to standard output.
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static int write_markdown(Cli *cli, const SessionSet *set, FILE *out)
 static int write_pi(Cli *cli, const SessionSet *set, FILE *out)
 {
     atomic_uint_fast64_t bytes_done = 0;
-    // A terminal that shows the file has no line left for progress.
+    // If the file goes to the terminal, progress would be printed into it.
     bool is_shown = cli->is_terminal && !option_text(cli, "output");
     Progress *progress = is_shown ? NULL : progress_begin_counted("exported", &bytes_done, 0);
     int status = pi_export(cli->tine, &cli->call, set->names[0].id, out, &bytes_done);
@@ -114,7 +114,7 @@ static int write_file(Cli *cli, const SessionSet *set, WriteAll write, const cha
     return code;
 }
 
-// One session is one file of pi's.
+// A file of pi has one session.
 static int choose_pi(Cli *cli, int argument_count, char **arguments, SessionSet *set)
 {
     SessionName name;
@@ -151,19 +151,19 @@ static int run(Cli *cli, int argument_count, char **arguments)
 static const Option OPTIONS[] = {
     {"project", 'p', "DIR", "all sessions of this project directory"},
     {"all", 'a', NULL, "all sessions"},
-    {"children", 'c', NULL, "and the forks and subagents that came from them"},
-    {"markdown", 'm', NULL, "for people: the history as Markdown; cannot be imported"},
-    {"output", 'o', "FILE", "into a new file, not to standard output"},
+    {"children", 'c', NULL, "also their forks and subagents"},
+    {"markdown", 'm', NULL, "the history as Markdown, for people; cannot be imported"},
+    {"output", 'o', "FILE", "write to a new file instead of standard output"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_export = {
     .name = "export",
     .arguments = "[pi] [SESSION…]",
-    .summary = "writes sessions as JSON lines that import takes back, as Markdown, or for pi",
-    .details = "Lines come with all that a session has: every branch, deleted entries, memories,\n"
-               "todos; and with its ancestors, whose messages a fork reads. With pi in front, one\n"
-               "session is written as a session file of the pi coding agent.",
+    .summary = "writes sessions as JSON lines for import, as Markdown, or for pi",
+    .details = "JSON lines have everything of a session: all branches, deleted entries, memories,\n"
+               "todos, and the ancestors of a fork. With pi, one session is written as a session\n"
+               "file of the pi coding agent.",
     .options = OPTIONS,
     .examples = {"tine export @last > session.jsonl", "tine export --project ~/work -o work.jsonl",
                  "tine export plan --markdown > plan.md", "tine export pi plan > plan.jsonl"},

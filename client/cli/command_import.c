@@ -1,4 +1,4 @@
-// tine import: takes back what export wrote, and session files of pi.
+// tine import: imports what export wrote, and session files of pi.
 
 #include <errno.h>
 #include <inttypes.h>
@@ -97,7 +97,7 @@ static int import_exports(Cli *cli, Importer *importer, int count, char **paths)
     return code;
 }
 
-// Session files of pi, in directories too.
+// Imports session files of pi, and all in directories.
 static int import_pi(Cli *cli, Importer *importer, int count, char **paths)
 {
     ImportReport *report = &importer->report;
@@ -140,20 +140,20 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"project", 'p', "DIR", "into this project directory, not into the file's"},
+    {"project", 'p', "DIR", "the project directory, instead of the one in the file"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_import = {
     .name = "import",
     .arguments = "[pi] PATH…",
-    .summary = "takes back what export wrote, or session files of pi",
-    .details = "From standard input with -. Sessions and entries get new ids, and keep the old\n"
-               "ones as external ids (source \"tine\"), so the same file may be imported again:\n"
-               "what is there already is left alone, and one that was interrupted goes on.\n"
-               "With pi in front, files are sessions of the pi coding agent (source \"pi\"); of\n"
-               "a directory, all *.jsonl files in and below it. A file that cannot be imported is\n"
-               "reported and the others are; the exit code is then 1.",
+    .summary = "imports what export wrote, or session files of pi",
+    .details = "- reads standard input. Sessions and entries get new IDs and keep the old ones as\n"
+               "external IDs (source \"tine\"). So the same file can be imported again: records\n"
+               "that are there already stay as they are, and an interrupted import continues.\n"
+               "With pi, files are sessions of the pi coding agent (source \"pi\"); a directory\n"
+               "means all *.jsonl files in it and below it. A file that cannot be imported is\n"
+               "reported, the others are imported, and the exit code is 1.",
     .options = OPTIONS,
     .examples = {"tine import session.jsonl", "ssh host tine export --all | tine import -",
                  IMPORT_PI},

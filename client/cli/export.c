@@ -1,4 +1,4 @@
-// Exporting one session as lines of JSON.
+// Exports one session as lines of JSON.
 
 #include "export.h"
 
@@ -18,7 +18,7 @@ static int check_output(FILE *out)
     return ferror(out) ? cli_say(EXIT_FAILED, "the output could not be written: %m") : EXIT_OK;
 }
 
-// What it inherited from a session that was purged since: nobody else can export it.
+// Writes what the session inherited from a session that was purged: no other export has it.
 static int write_inherited(Cli *cli, FILE *out, const Session *session)
 {
     static MessageKind ALL[] = {
@@ -141,7 +141,7 @@ static int write_todos(Cli *cli, FILE *out, char *id)
     return check_output(out);
 }
 
-// Its parent's entries cannot be had any more, but it reads some of them.
+// Whether the session reads entries of a parent that is gone.
 static bool is_orphan(Cli *cli, const Session *session)
 {
     if (!*session->fork_message_id) return false;

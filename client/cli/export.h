@@ -6,10 +6,10 @@
 //     {"call": {…}}      each call of its ledger
 //     {"entry": {…}}     each entry of its log, all branches, in order; deleted ones too
 //     {"original": {…}}  the bytes that an entry was imported from, if they were kept
-//     {"memory": {…}}    each fact that is not forgotten
+//     {"memory": {…}}    each memory that is not forgotten
 //     {"todos": {…}}     its task list, if it has one
 //
-// A session whose parent was purged is led by the entries that it inherited from there.
+// Entries that a session inherited from a purged parent come before its own.
 
 #pragma once
 
@@ -17,6 +17,6 @@
 
 enum { EXPORT_FORMAT = 1 };
 
-// Writes one session with all that belongs to it.
+// Each writes one session with everything that belongs to it and returns an exit code.
 MUST_USE int export_session(Cli *cli, FILE *out, const char *id);
 MUST_USE int export_session_markdown(Cli *cli, FILE *out, const char *id);

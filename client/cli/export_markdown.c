@@ -1,4 +1,4 @@
-// Exporting one session as Markdown: its current history, as a person would read it.
+// Exports the current history of one session as Markdown, for people.
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "format.h"
 #include "message_print.h"
 
-// A fence is longer than any run of backticks in what it holds.
+// A fence must be longer than any run of backticks inside it.
 static void write_fenced(FILE *out, const char *language, const char *text)
 {
     size_t longest = 2, run = 0, size = strlen(text);

@@ -1,4 +1,4 @@
-// Lines: which record each is, and what goes before and after a session's.
+// Reads one line of an export: finds out which record it is and passes it on.
 
 #include "import.h"
 

@@ -1,4 +1,4 @@
-// Importing a session's calls, which come before the entries that they produced.
+// Imports the calls of a session, which come before the entries that they produced.
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ static bool is_same_external(const External *a, const External *b)
     return a && strcmp(a->source, b->source) == 0 && strcmp(a->id, b->id) == 0;
 }
 
-// The call is there already, by its external id; `out` is empty if it is not.
+// Finds a call by its external ID. `out` is empty if the store does not have it.
 static int find_call(Import *import, const External *external, char out[ID_BYTES])
 {
     Cli *cli = import->cli;

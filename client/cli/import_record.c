@@ -1,12 +1,12 @@
-// Importing what a session holds: entries, their originals, memories, todos.
+// Imports the records of a session: entries, their originals, memories, todos.
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "import.h"
 
-// A message without what the server fills in, as a request has it: the fields have the same
-// numbers.
+// Makes a NewMessage of a message: the fields that the server fills in are dropped. The others have
+// the same numbers.
 static NewMessage *new_message_of(Message *message, External *external)
 {
     Message copy = *message;
@@ -23,7 +23,7 @@ static NewMessage *new_message_of(Message *message, External *external)
     return (NewMessage *)new;
 }
 
-// Takes the store's id into a field that names an entry of the file; one of another file stays.
+// Replaces a reference to an entry of the file by its ID in the store. Other references stay.
 static bool map_field(const Import *import, char **field)
 {
     char id[ID_BYTES];
@@ -35,7 +35,7 @@ static bool map_field(const Import *import, char **field)
     return true;
 }
 
-// The entry is there already, by its external id.
+// Finds an entry by its external ID.
 static int find_entry(Import *import, External *external, bool *out_found, bool *out_is_deleted)
 {
     Cli *cli = import->cli;
@@ -56,8 +56,8 @@ static int find_entry(Import *import, External *external, bool *out_found, bool 
     return EXIT_OK;
 }
 
-// Where an entry goes. One that was inherited from a session that is gone follows the one before
-// it in the file; so does the first after those.
+// Finds the parent of an entry. An entry that was inherited from a session that is gone follows the
+// entry before it in the file, and so does the first entry after those.
 static int find_parent(const Import *import, const Message *message, char out[ID_BYTES])
 {
     bool is_inherited = strcmp(message->session_id, import->session->id) != 0;
@@ -133,7 +133,7 @@ int import_entry(Import *import, Message *message)
     return EXIT_OK;
 }
 
-// What is kept already is kept again: the same bytes, unless somebody imported another file.
+// An original that is there is replaced by the same bytes, unless another file was imported.
 int import_original(Import *import, const Original *original)
 {
     Cli *cli = import->cli;
@@ -204,7 +204,7 @@ int import_memory(Import *import, const Memory *memory)
     return EXIT_OK;
 }
 
-// A list that is there is left as it is: it may be newer than the file's.
+// An existing list stays: it may be newer than that of the file.
 int import_todos(Import *import, const Todos *todos)
 {
     Cli *cli = import->cli;

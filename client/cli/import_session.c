@@ -1,4 +1,4 @@
-// Importing a session: finding it, making it, and giving it its state when its entries are there.
+// Imports a session: finds or makes it, and sets its state after its entries.
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 enum {
     OPERATION_BYTES_MAX = 64,
     STEP_BYTES_MAX = 24,
-    REPEATABLE_MS = 23 * 3600 * 1000, // an hour less than operation ids are kept by default
+    REPEATABLE_MS = 23 * 3600 * 1000, // an hour less than the store keeps operation IDs by default
 };
 
-// Whether the store has this id itself. `out_found`.
+// Finds out whether the session with this ID is in this store.
 static int find_own(Import *import, const char *id, bool *out_found)
 {
     Cli *cli = import->cli;
@@ -44,8 +44,8 @@ static int find_external(Import *import, External *external, bool *out_found)
     return EXIT_OK;
 }
 
-// An entry whose past is the empty history: a fork of nothing is a fork from before it. The oldest
-// ancestor's first one; none if nobody wrote anything.
+// Finds the first entry of the oldest ancestor: a fork of the empty history is a fork from before
+// it. None if no ancestor has entries.
 static int find_beginning(Import *import, const char *parent_id, char out[ID_BYTES])
 {
     Cli *cli = import->cli;
@@ -138,7 +138,7 @@ static int make(Import *import, Session *session, External *external)
         int code = choose_fork_point(import, session, &request, point);
         if (code) return code;
     } else if (!*new.source_parent) {
-        new.source_parent = session->parent_id; // it is not in the file
+        new.source_parent = session->parent_id; // the parent is not in the file
     }
     if (tine_create_session(cli->tine, &cli->call, &request, &reply)) {
         return import_fail_call(import);
@@ -169,8 +169,8 @@ int import_session(Import *import, Session *session)
     return EXIT_OK;
 }
 
-// Steps of the end carry an operation id made from the session's: run again they change nothing. So
-// an import that was interrupted between them is completed by the next.
+// The last steps have operation IDs made from the session's ID, so running one again changes
+// nothing, and the next import completes one that was interrupted.
 static TineCallOptions step_options(const Import *import, const char *step,
                                     char operation_id[OPERATION_BYTES_MAX])
 {
@@ -263,7 +263,7 @@ static int end_deleted(Import *import)
     return status ? import_fail_call(import) : EXIT_OK;
 }
 
-// What was imported long ago is left as people made it since.
+// A session that was imported long ago keeps the changes that were made since.
 static bool may_repeat(const Import *import)
 {
     Ulid id;

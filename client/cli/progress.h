@@ -9,11 +9,11 @@
 
 typedef struct Progress Progress;
 
-// What is given is borrowed until the end. NULL is returned if nothing will be shown, and is
-// allowed in all functions below.
+// Arguments are borrowed until progress_end. Each begin function returns NULL if nothing will be
+// shown; NULL is allowed in all functions.
 
-// Shows `what` ("copying"), and how large the file at `path` has grown if one is given, of
-// `bytes_total` if that is not 0.
+// Shows `what` ("copying") and, unless `path` is NULL, the size of the file there, of `bytes_total`
+// unless that is 0.
 Progress *progress_begin(const char *what, const char *path, uint64_t bytes_total);
 
 // The same with bytes that the caller counts in `bytes_done`.

@@ -975,7 +975,7 @@ type Session struct {
 	CallCount           uint64        `protobuf:"varint,50,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
 	Totals              *Totals       `protobuf:"bytes,51,opt,name=totals,proto3" json:"totals,omitempty"`                                                        // rolled up: what UpdateSessionTotals and PropagateTotals added
 	OwnTotals           *Totals       `protobuf:"bytes,52,opt,name=own_totals,json=ownTotals,proto3" json:"own_totals,omitempty"`                                 // the sum over this session's own entries that are not deleted
-	FirstMessagePreview string        `protobuf:"bytes,53,opt,name=first_message_preview,json=firstMessagePreview,proto3" json:"first_message_preview,omitempty"` // first user message with text, its parts joined by spaces, to 256 bytes
+	FirstMessagePreview string        `protobuf:"bytes,53,opt,name=first_message_preview,json=firstMessagePreview,proto3" json:"first_message_preview,omitempty"` // first user message with text; its text parts, to 256 bytes
 	LastUserMessage     string        `protobuf:"bytes,54,opt,name=last_user_message,json=lastUserMessage,proto3" json:"last_user_message,omitempty"`             // of the current history's own entries, at most 160 bytes
 	LastAgentMessage    string        `protobuf:"bytes,55,opt,name=last_agent_message,json=lastAgentMessage,proto3" json:"last_agent_message,omitempty"`
 	LastCall            *LastCall     `protobuf:"bytes,56,opt,name=last_call,json=lastCall,proto3" json:"last_call,omitempty"`

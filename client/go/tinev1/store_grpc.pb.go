@@ -164,7 +164,7 @@ type StoreServiceClient interface {
 	MessagesDirectForSession(ctx context.Context, in *MessagesDirectForSessionRequest, opts ...grpc.CallOption) (*MessagesDirectForSessionResponse, error)
 	// Returns the live window: the entries of the current history strictly after the cut-off of its
 	// latest marker, without open ones, oldest first, and that marker's entry (on the first page). A
-	// history without a marker is all live. A marker that has parts, the system prompt as it was there,
+	// history without a marker is all live. A marker that has parts, the system prompt as it was,
 	// stands for the CONVERSATION entries of SYSTEM that it keeps: they are left out.
 	// through_message_id as with MessagesForSession: then it is the window of that history, by the
 	// latest marker in it.
@@ -922,7 +922,7 @@ type StoreServiceServer interface {
 	MessagesDirectForSession(context.Context, *MessagesDirectForSessionRequest) (*MessagesDirectForSessionResponse, error)
 	// Returns the live window: the entries of the current history strictly after the cut-off of its
 	// latest marker, without open ones, oldest first, and that marker's entry (on the first page). A
-	// history without a marker is all live. A marker that has parts, the system prompt as it was there,
+	// history without a marker is all live. A marker that has parts, the system prompt as it was,
 	// stands for the CONVERSATION entries of SYSTEM that it keeps: they are left out.
 	// through_message_id as with MessagesForSession: then it is the window of that history, by the
 	// latest marker in it.

@@ -27,7 +27,7 @@ typedef struct PiReferences {
     bool has_first_kept; // a compaction names its first kept entry:
     char *first_kept_id; // by this ID …
     int64_t
-        first_kept_place; // … or, in version 1, by its number among the lines that are JSON; else -1
+        first_kept_place; // … or, in version 1, by number (the first line of JSON is 0); else -1
 } PiReferences;
 
 // Fills `out` and `out_references`, which live in the arena. ERROR_TOO_LONG: the arena's budget is
