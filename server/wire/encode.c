@@ -1,5 +1,5 @@
-// Encoding from the end. Which fields are left out, and what a NULL means, is as protobuf-c has it:
-// a test compares the two over every message of the contract.
+// Encoding from the end. It leaves out the same fields as protobuf-c and treats NULL in the same
+// way: a test compares the two for every message of the contract.
 
 #include "wire/encode.h"
 
@@ -9,7 +9,7 @@
 
 #include "wire/wire.h"
 
-// What is left to write into: the last byte goes before `at`.
+// The room that is left: the next byte is written before `at`.
 typedef struct Room {
     const uint8_t *begin;
     uint8_t *at;
@@ -17,7 +17,7 @@ typedef struct Room {
 
 static bool put_message(Room *room, const ProtobufCMessage *message);
 
-// A member of a message, whatever it is.
+// Returns the address of a member of a message.
 static const void *member_at(const ProtobufCMessage *message, unsigned offset)
 {
     return (const uint8_t *)message + offset;
@@ -49,7 +49,7 @@ static bool put_bytes(Room *room, const void *bytes, size_t size)
     return true;
 }
 
-// The value of a scalar as the varint that stands for it: a negative number has ten bytes.
+// Returns the value of a scalar as its varint. A negative number has ten bytes.
 static uint64_t varint_of(const ProtobufCFieldDescriptor *field, const void *member)
 {
     switch ((unsigned)field->type) {
@@ -61,11 +61,11 @@ static uint64_t varint_of(const ProtobufCFieldDescriptor *field, const void *mem
     case PROTOBUF_C_TYPE_UINT64: return *(const uint64_t *)member;
     default: break;
     }
-    assert(false); // a type that the contract does not have
+    assert(false); // the contract has no field of another type
     return 0;
 }
 
-// The content of a field of bytes, without its length.
+// Writes the content of a length-delimited field, without its length.
 static bool put_content(Room *room, const ProtobufCFieldDescriptor *field, const void *member)
 {
     if (field->type == PROTOBUF_C_TYPE_STRING) {
@@ -85,7 +85,7 @@ static bool put_header(Room *room, const ProtobufCFieldDescriptor *field, const 
     return put_varint(room, (uint64_t)(end - room->at)) && put_tag(room, field->id, WIRE_BYTES);
 }
 
-// One value, with its tag.
+// Writes one value with its tag.
 static bool put_value(Room *room, const ProtobufCFieldDescriptor *field, const void *member)
 {
     const uint8_t *end = room->at;
@@ -130,7 +130,7 @@ static bool put_repeated(Room *room, const ProtobufCFieldDescriptor *field,
     return has_room && (!is_packed || put_header(room, field, end));
 }
 
-// Whether a field that always has a value has one that is worth saying.
+// Returns whether a field without presence has its default value, which is not encoded.
 static bool is_zero(const ProtobufCFieldDescriptor *field, const void *member)
 {
     switch ((unsigned)field->type) {
@@ -147,7 +147,7 @@ static bool is_zero(const ProtobufCFieldDescriptor *field, const void *member)
     }
 }
 
-// Whether a field that may have no value has one: a pointer that is its default's has none.
+// Returns whether a field with presence is set. A pointer to its default value counts as not set.
 static bool is_said(const ProtobufCFieldDescriptor *field, const ProtobufCMessage *message)
 {
     const void *member = member_at(message, field->offset);

@@ -1,5 +1,5 @@
-// The protobuf wire format: https://protobuf.dev/programming-guides/encoding. Stricter than most
-// decoders where no encoder goes: a tag is at most 5 bytes and a varint at most 64 bits.
+// The protobuf wire format: https://protobuf.dev/programming-guides/encoding. It is stricter than
+// most decoders: a tag has at most 5 bytes and a varint at most 64 bits.
 
 #include "wire/wire.h"
 
@@ -13,7 +13,7 @@ static bool take_long_varint(Slice *rest, uint64_t *out_value);
 static bool take_fixed(Slice *rest, size_t size, uint64_t *out_value);
 static bool take_content(Slice *rest, WireField *field);
 
-// Most tags and most lengths are one byte.
+// Inline for the common case: most tags and lengths have one byte.
 static inline bool take_varint(Slice *rest, uint64_t *out_value)
 {
     if (rest->size == 0 || rest->bytes[0] >= 0x80) return take_long_varint(rest, out_value);
@@ -64,7 +64,7 @@ static bool take_long_varint(Slice *rest, uint64_t *out_value)
     uint64_t value = 0;
     for (size_t i = 0; i < rest->size && i < WIRE_VARINT_BYTES_MAX; i++) {
         uint8_t byte = rest->bytes[i];
-        if (i == WIRE_VARINT_BYTES_MAX - 1 && byte > 1) return false; // 9 × 7 bits came before
+        if (i == WIRE_VARINT_BYTES_MAX - 1 && byte > 1) return false; // 9 × 7 bits came before it
         value |= (uint64_t)(byte & 0x7F) << (7 * i);
         if (byte < 0x80) {
             *out_value = value;
@@ -147,7 +147,7 @@ Error wire_append_header(Buffer *buffer, uint32_t number, size_t content_size)
 
 Error wire_append_bytes(Buffer *buffer, uint32_t number, Slice content)
 {
-    // Room for all of it first: on failure the buffer is as it was.
+    // Reserves room for the whole field first, so that the buffer is unchanged on failure.
     if (content.size > SIZE_MAX - WIRE_TAG_BYTES_MAX - WIRE_VARINT_BYTES_MAX) {
         return ERROR_OUT_OF_MEMORY;
     }
