@@ -1,13 +1,13 @@
 // Direct reads.
 //
-// A read begins with the question whether the store that is open here is still the server's. It is
-// as long as the connection is the one over which the server said so, and the files still have
-// their names. Wherever the answer is no, or anything goes wrong, the read is a call, and counted
-// by its reason. Where the store is, is asked again then: once a second, or when the connection has
-// changed.
+// Each read first checks whether the store that is open here is still the server's. It is, as long
+// as the connection is the one over which the server named the store, and the files still have
+// their names. If not, or if anything goes wrong, the read becomes a call and is counted by its
+// reason. The server is then asked again where its store is: once a second, or when the connection
+// has changed.
 //
-// What a write acknowledged is seen by the next read: LMDB publishes a commit before tined answers
-// it, and each read begins a transaction of its own.
+// The next read sees every write that was acknowledged: LMDB publishes a commit before tined
+// answers it, and each read begins a transaction of its own.
 
 #include "channel_direct.h"
 
@@ -29,8 +29,8 @@
 
 enum { RPCS_KEPT_MAX = 8 };
 
-static const int64_t LOOK_NS = 1000000000;  // so often is looked whether the server is there …
-static const int64_t RETRY_NS = 1000000000; // … and asked anew where its store is
+static const int64_t LOOK_NS = 1000000000;  // how often to check whether the server is there …
+static const int64_t RETRY_NS = 1000000000; // … and to ask again where its store is
 
 typedef struct DirectChannel {
     Channel channel;
@@ -39,10 +39,10 @@ typedef struct DirectChannel {
     Clock clock;
     size_t map_bytes;
 
-    pthread_mutex_t mutex;      // guards all up to the counters
+    pthread_mutex_t mutex;      // guards the members up to the counters
     DirectStore *store;         // held; NULL: none is open
-    unsigned connection_serial; // over which the server named it, or the doubt came up
-    bool is_asking;             // one read asks where the store is
+    unsigned connection_serial; // of the connection over which the server was asked
+    bool is_asking;             // a read is asking where the store is
     int64_t ask_after_ns;
     int64_t look_after_ns;
     Doubt doubt; // why there is no store
@@ -92,7 +92,7 @@ static int direct_call(Channel *channel, ChannelCall *call, TineStatus *status)
     DirectChannel *direct = (DirectChannel *)channel;
     unsigned generation = process_generation();
     if (call->is_read && read_here(direct, call)) return STATUS_OK;
-    if (generation != process_generation()) { // a call would lend it all once more
+    if (generation != process_generation()) { // a call would lend the same messages again
         return status_set(status, STATUS_ABORTED, "ABORTED",
                           "this process was forked in the middle of the read");
     }
@@ -103,14 +103,14 @@ static void count_doubt(DirectChannel *direct, const Doubt *doubt)
 {
     atomic_fetch_add_explicit(&direct->fallbacks[doubt->fallback], 1, memory_order_relaxed);
     if (doubt->fallback == TINE_FALLBACK_ASKS_SERVER || doubt->fallback == TINE_FALLBACK_FORKED) {
-        return; // (a child cannot know who holds the mutex)
+        return; // in a child of fork another thread may hold the mutex for ever
     }
     pthread_mutex_lock(&direct->mutex);
     snprintf(direct->last_why, sizeof(direct->last_why), "%s", doubt->why);
     pthread_mutex_unlock(&direct->mutex);
 }
 
-// False: it must be a call.
+// Runs a read in this process. Returns false if it must be a call.
 static bool read_here(DirectChannel *direct, ChannelCall *call)
 {
     Doubt doubt = {.fallback = TINE_FALLBACK_FORKED};
@@ -126,7 +126,7 @@ static bool read_here(DirectChannel *direct, ChannelCall *call)
     return is_done;
 }
 
-// The store that is the server's now, entered.
+// Takes the store that is the server's now and enters it. Returns false and why if there is none.
 static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectStore **out_store,
                        Doubt *out_doubt)
 {
@@ -162,7 +162,7 @@ static bool store_take(DirectChannel *direct, const ChannelCall *call, DirectSto
     return false;
 }
 
-// The server's own word on where its store is, unpacked; NULL: there is none.
+// Asks the server where its store is. Returns NULL if it does not say.
 static Tine__V1__DescribeResponse *describe(DirectChannel *direct, const ChannelCall *call)
 {
     Buffer request = {.bytes = NULL}, response = {.bytes = NULL};
@@ -194,7 +194,7 @@ static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStor
     Tine__V1__DescribeResponse *described = describe(direct, call);
     int64_t peer_user = direct->calls->peer_user(direct->calls);
     unsigned after = direct->calls->connection_serial(direct->calls, /* looks= */ false);
-    bool is_one = after % 2 == 1 && after - before <= 1; // it was asked over the current one
+    bool is_one = after % 2 == 1 && after - before <= 1; // one connection all the time
     DirectStore *store = NULL;
     *out_doubt = (Doubt){TINE_FALLBACK_NO_SERVER, "the server did not say where its store is"};
     if (described && is_one) {
@@ -227,7 +227,7 @@ static bool store_ask(DirectChannel *direct, const ChannelCall *call, DirectStor
     return is_entered;
 }
 
-// It is not to be read any more; the next read asks where the store is.
+// Gives up the store. The next read asks where the store is.
 static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *doubt)
 {
     direct_store_retire(store);
@@ -242,7 +242,7 @@ static void store_drop(DirectChannel *direct, DirectStore *store, const Doubt *d
     if (is_mine) direct_store_close(store);
 }
 
-// The calls' memory is used again: an arena and what else a handler fills.
+// Takes an Rpc that was used before, with its arena, or a new one.
 static Rpc *rpc_take(DirectChannel *direct)
 {
     pthread_mutex_lock(&direct->mutex);
@@ -272,8 +272,8 @@ typedef struct Lending {
     bool is_out_of_memory;
 } Lending;
 
-// A message of the store's, to whom it is lent. Whoever forks in `read` leaves the child with pages
-// that the parent's transaction alone keeps from being used again: there it is the last one.
+// Lends a message to the reader. If the reader forks, only the parent's transaction protects the
+// pages, so in the child this message is the last one.
 static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
 {
     Lending *lending = context;
@@ -320,13 +320,13 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Do
         read->error = ERROR_OUT_OF_MEMORY;
         outcome = READ_FAILED;
     }
-    if (outcome == READ_FAILED && lending.has_lent) { // a call would lend it all once more
+    if (outcome == READ_FAILED && lending.has_lent) { // a call would lend the same messages again
         dispatch_finish(read, read->error);
         outcome = READ_DONE;
     }
     *call->response = read->reply;
     read->reply = (Buffer){.bytes = NULL};
-    if (direct->generation != process_generation()) { // whoever held the mutex is not here
+    if (direct->generation != process_generation()) { // the mutex may be held for ever
         rpc_free(read);
         free(read);
         *out_doubt = (Doubt){.fallback = TINE_FALLBACK_FORKED};
@@ -359,7 +359,7 @@ static unsigned direct_connection_serial(Channel *channel, bool looks)
     return calls->connection_serial(calls, looks);
 }
 
-// In a child of fork what is the store's stays as fork left it.
+// A child of fork leaves the store as it is.
 static void direct_close(Channel *channel)
 {
     DirectChannel *direct = (DirectChannel *)channel;

@@ -1,4 +1,4 @@
-// The local channel: the very calls of the daemon, without its transport.
+// The local channel: runs the daemon's engine without its transport.
 
 #include "channel_local.h"
 
@@ -23,13 +23,13 @@ typedef struct LocalChannel {
     Channel channel;
     Engine *engine;
     bool is_owner;
-    unsigned generation; // of the process that made it
+    unsigned generation; // of the process that made the channel
 } LocalChannel;
 
 static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
 {
     LocalChannel *local = (LocalChannel *)channel;
-    if (local->generation != process_generation()) { // its writer's thread stayed behind
+    if (local->generation != process_generation()) { // the writer's thread is not in this process
         return status_unavailable(status, "the store was opened before a fork; the child must open "
                                           "its own");
     }
@@ -37,7 +37,7 @@ static int local_call(Channel *channel, ChannelCall *call, TineStatus *status)
     rpc_init(&rpc);
     rpc_reset(&rpc);
     rpc.request = call->request;
-    rpc.reply = *call->response; // its memory is used again
+    rpc.reply = *call->response; // uses its memory again
     rpc.keeps_reply = true;
     engine_run(local->engine, &rpc);
     *call->response = rpc.reply; // handed over
@@ -55,7 +55,7 @@ static Feed *local_feed_open(Channel *channel)
 static void local_close(Channel *channel)
 {
     LocalChannel *local = (LocalChannel *)channel;
-    // In a child of fork there are no threads to stop: the engine is left as it is.
+    // A child of fork has no threads to stop, so it leaves the engine as it is.
     if (local->is_owner && local->generation == process_generation()) engine_close(local->engine);
     free(local);
 }
@@ -111,7 +111,7 @@ static int refuse(TineStatus *status, const char *what)
     return status_set(status, STATUS_INVALID_ARGUMENT, "INVALID_ARGUMENT", message);
 }
 
-// Takes the options apart, which `text` is written over for.
+// Reads the options; writes over `text`.
 static int options_read(char *text, TineStatus *status, StoreOptions *out)
 {
     bool is_relaxed = false;
@@ -153,7 +153,7 @@ static bool has_room(const char *directory)
            (uint64_t)disk.f_bavail * disk.f_frsize >= MEMORY_BYTES_MIN;
 }
 
-// The store keeps its files open, and they are gone with it: after a crash nothing is left
+// The store keeps its files open after the directory is removed, so nothing is left after a crash
 // either.
 int channel_local_open_memory(TineStatus *status, Channel **out_channel)
 {

@@ -1,6 +1,5 @@
-// The NNG channel: one REQ socket, a context for each call. libnng finds the connection, matches
-// replies and redials; it is told never to resend, because that would be behind the caller's
-// back.
+// The NNG channel: one REQ socket, with a context for each call. libnng connects, matches replies
+// and redials. It must never resend, because only the caller knows which call may run again.
 
 #include "channel_nng.h"
 
@@ -19,7 +18,7 @@
 #include "wait.h"
 
 enum {
-    CONNECT_ONCE_MS = 250, // what a call waits for a connection that is to be tried for once
+    CONNECT_ONCE_MS = 250, // how long a call without patience waits for a connection
     WAIT_MS_LONGEST = 24 * 3600 * 1000,
 };
 
@@ -90,8 +89,8 @@ static nng_duration duration_until(int64_t until_ns)
     return until_ns == INT64_MAX ? NNG_DURATION_INFINITE : poll_ms_until(until_ns, WAIT_MS_LONGEST);
 }
 
-// With the first call, and only once. (NNG 1.11 leaks a dialer that is closed while it connects: a
-// client that is never used must not have begun to.)
+// Starts to connect with the first call. NNG 1.11 leaks a dialer that is closed while it connects,
+// so a client that is never used must not start to.
 static int dial(NngChannel *nng)
 {
     pthread_mutex_lock(&nng->mutex);
@@ -101,7 +100,7 @@ static int dial(NngChannel *nng)
     return code;
 }
 
-// False: the time is up before it may begin.
+// Waits until fewer than CHANNEL_IN_FLIGHT_MAX calls run. Returns false if the time is up.
 static bool turn_take(NngChannel *nng, int64_t deadline_ns)
 {
     pthread_mutex_lock(&nng->mutex);
@@ -117,7 +116,7 @@ static bool turn_take(NngChannel *nng, int64_t deadline_ns)
         is_late = time_is_past(deadline_ns);
     }
     if (!is_late) nng->in_flight++;
-    if (is_late) pthread_cond_signal(&nng->call_ended); // it may have been this one that was woken
+    if (is_late) pthread_cond_signal(&nng->call_ended); // passes on a signal
     pthread_mutex_unlock(&nng->mutex);
     return !is_late;
 }
@@ -130,7 +129,7 @@ static void turn_end(NngChannel *nng)
     pthread_mutex_unlock(&nng->mutex);
 }
 
-// Hands the request to a connection; waits for one.
+// Waits for a connection and hands it the request.
 static int request_send(NngChannel *nng, nng_ctx context, ChannelCall *call, TineStatus *status)
 {
     nng_msg *message;
@@ -209,7 +208,7 @@ static int nng_channel_call(Channel *channel, ChannelCall *call, TineStatus *sta
 static void nng_channel_close(Channel *channel)
 {
     NngChannel *nng = (NngChannel *)channel;
-    if (nng->generation == process_generation()) { // libnng panics in a child of fork
+    if (nng->generation == process_generation()) { // libnng would abort a child of fork
         (void)nng_close(nng->socket);
         pthread_mutex_destroy(&nng->mutex);
         pthread_cond_destroy(&nng->call_ended);

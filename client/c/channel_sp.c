@@ -1,10 +1,10 @@
-// The SP channel. All callers share one connection; its tickets hold the calls in flight, and a
-// request's id names its ticket.
+// The SP channel. All callers share one connection. Each call in flight holds a ticket of it, and
+// the request's id names the ticket.
 //
-// No thread of its own reads. Of the callers that wait for a reply one receives for all, and
-// hands what comes to its owners; when its own reply is there it leaves, and wakes another to go
-// on. So a lone caller sends and receives and meets no other thread. Senders take turns.
-// Everything but the system calls happens under the link's mutex.
+// There is no reader thread. One of the callers that wait for a reply receives for all and hands
+// replies to their callers. When its own reply is there, it wakes another caller, which goes on. So
+// a lone caller needs no other thread. Senders take turns. Everything but the system calls happens
+// under the link's mutex.
 
 #include "channel_sp.h"
 
@@ -27,7 +27,7 @@
 
 enum {
     POLL_MS_MAX = 60 * 1000,
-    WRITE_POLL_MS_MAX = 50, // a sender that waits looks this often whether it should receive
+    WRITE_POLL_MS_MAX = 50, // a sender that waits checks this often whether it should receive
 };
 
 typedef struct SpChannel {
@@ -83,7 +83,7 @@ static int sp_call(Channel *channel, ChannelCall *call, TineStatus *status)
     if (!link) return status_out_of_memory(status);
     pthread_mutex_lock(&link->mutex);
     int code = round_trip(link, call, status);
-    // A connection that had gone stale shows it at the first byte: then nothing was sent.
+    // A connection that was closed meanwhile fails at the first byte: then nothing was sent.
     if (call->is_broken && !call->was_sent) code = round_trip(link, call, status);
     pthread_mutex_unlock(&link->mutex);
     return code;
@@ -117,7 +117,7 @@ static int round_trip(SpLink *link, ChannelCall *call, TineStatus *status)
                                   call->was_sent ? "; whether the call was done is not known" : "");
     } else {
         code = status_deadline_exceeded(status, call->was_sent);
-        if (call->was_sent) { // its reply may still come, and counts as in flight until then
+        if (call->was_sent) { // the reply may still come: the call stays in flight until then
             ticket->state = TICKET_ABANDONED;
             connection->abandoned_count++;
             pthread_cond_signal(&link->ticket_freed);
@@ -130,7 +130,7 @@ static int round_trip(SpLink *link, ChannelCall *call, TineStatus *status)
     return code;
 }
 
-// A free ticket of the current connection, which is held by a reference.
+// Takes a free ticket of the current connection, and a reference to that.
 static int take_ticket(SpLink *link, const ChannelCall *call, TineStatus *status,
                        SpConnection **out_connection, SpTicket **out_ticket)
 {
@@ -152,7 +152,7 @@ static int take_ticket(SpLink *link, const ChannelCall *call, TineStatus *status
     }
 }
 
-// Sends the frame when its turn has come. False: the connection is broken, or the time is up.
+// Sends the frame when it is its turn. Returns false if the connection broke or the time is up.
 static bool request_send(SpLink *link, SpConnection *connection, SpFrame *frame,
                          int64_t deadline_ns)
 {
@@ -176,8 +176,8 @@ static bool request_send(SpLink *link, SpConnection *connection, SpFrame *frame,
     return result == SP_DONE;
 }
 
-// A server may stop reading until somebody takes its replies. So a sender that must wait
-// receives, unless another does.
+// A server may stop reading until its replies are read. So a sender that must wait also receives,
+// unless another caller does.
 static void writable_wait(SpLink *link, SpConnection *connection, int64_t deadline_ns)
 {
     pthread_mutex_lock(&link->mutex);
@@ -197,7 +197,7 @@ static void writable_wait(SpLink *link, SpConnection *connection, int64_t deadli
     pthread_mutex_unlock(&link->mutex);
 }
 
-// Until the ticket is answered, the connection is broken, or the time is up.
+// Waits until the ticket is answered, the connection breaks, or the time is up.
 static void reply_wait(SpLink *link, SpConnection *connection, SpTicket *ticket,
                        int64_t deadline_ns)
 {
@@ -216,11 +216,11 @@ static void reply_wait(SpLink *link, SpConnection *connection, SpTicket *ticket,
             ticket->is_parked = false;
         }
     }
-    // Also when somebody woke this caller to receive, but its own reply or its deadline came first.
+    // This caller may have been woken to receive when its own reply or its deadline came first.
     if (is_receiver || !connection->has_receiver) receiver_leave(connection);
 }
 
-// What comes at once. -1 and EAGAIN: nothing has.
+// Receives what comes within the spin. Returns -1 with EAGAIN if nothing came.
 static ssize_t receive_awake(SpConnection *connection, uint8_t *bytes, size_t room)
 {
     Spin *spin = &connection->spin;
@@ -243,7 +243,8 @@ static ssize_t receive_asleep(SpConnection *connection, uint8_t *bytes, size_t r
     return recv(connection->fd, bytes, room, MSG_DONTWAIT);
 }
 
-// Receives once, for all. Only the receiver calls this; the mutex is free while it waits.
+// Receives once for all callers. Only the receiver calls this. The mutex is not held while it
+// waits.
 static void receive(SpLink *link, SpConnection *connection, int64_t deadline_ns)
 {
     pthread_mutex_unlock(&link->mutex);
@@ -265,7 +266,7 @@ static void receive(SpLink *link, SpConnection *connection, int64_t deadline_ns)
     }
 }
 
-// Hands complete replies to their tickets. One that nobody waits for is dropped.
+// Hands complete replies to their tickets. Drops a reply that nobody waits for.
 static void deliver(SpLink *link, SpConnection *connection)
 {
     uint32_t id;
@@ -278,7 +279,7 @@ static void deliver(SpLink *link, SpConnection *connection)
         SpTicket *ticket = &connection->tickets[id % CHANNEL_IN_FLIGHT_MAX];
         bool is_known = ticket->id == id;
         if (is_known && ticket->state == TICKET_WAITING) {
-            connection->reader.body = ticket->reply; // memory for the next one
+            connection->reader.body = ticket->reply; // memory for the next reply
             ticket->reply = body;
             ticket->state = TICKET_ANSWERED;
             if (ticket->is_parked) pthread_cond_signal(&ticket->wakes);
@@ -293,7 +294,7 @@ static void deliver(SpLink *link, SpConnection *connection)
     if (result == SP_BROKEN) sp_connection_break(link, connection, why);
 }
 
-// Somebody who waits must go on receiving.
+// Wakes a caller that waits, so that it goes on receiving.
 static void receiver_leave(SpConnection *connection)
 {
     connection->has_receiver = false;
@@ -313,7 +314,7 @@ static SpLink *link_of_process(SpChannel *sp)
 
     SpLink *own = sp_link_make(sp->path, link);
     if (!own) return NULL;
-    if (!atomic_compare_exchange_strong(&sp->link, &link, own)) { // another thread of the child
+    if (!atomic_compare_exchange_strong(&sp->link, &link, own)) { // another thread was first
         own->of_parent = NULL;
         sp_link_free(own);
         return link;

@@ -1,4 +1,4 @@
-// What the files of the client share.
+// The client object that all parts of libtine share.
 
 #pragma once
 
@@ -8,10 +8,10 @@
 
 enum { REPLIES_KEPT = 4 };
 
-// Memory for a reply while nobody needs it. In a child of fork one that was taken stays so.
+// Memory for a reply, kept between calls. In a child of fork one that was taken stays taken.
 typedef struct KeptReply {
     atomic_bool is_taken;
-    Buffer buffer; // owned; of whoever took it
+    Buffer buffer; // owned; used by the call that took it
 } KeptReply;
 
 struct Tine {
@@ -20,20 +20,20 @@ struct Tine {
     char *token;      // owned; NULL: none
     int64_t retry_ms;
     bool wait_for_server;
-    bool reads_directly;    // the channel is one of channel_direct
-    int64_t bus_silence_ms; // after so long without a heartbeat a bus is given up; tests set it …
-    int64_t bus_retry_ms;   // … and this: until it is tried again, twice as long each time
+    bool reads_directly;    // the channel is a channel_direct
+    int64_t bus_silence_ms; // a bus without a heartbeat for so long is left; tests set it …
+    int64_t bus_retry_ms;   // … and this: the first pause before it is tried again
     KeptReply replies[REPLIES_KEPT];
     atomic_uint_fast64_t call_count;
-    bool makes_no_ids; // for tests: a write without an operation_id is sent without
+    bool makes_no_ids; // for tests: makes no operation_ids
 };
 
-// Makes a client of a channel, which it takes.
+// Makes a client of a channel, which it takes. Returns 0 or RESOURCE_EXHAUSTED.
 int tine_from_channel(Channel *channel, Tine **out_tine);
 
 enum {
     RETRY_MS_DEFAULT = 10 * 1000,
     BUS_SILENCE_MS_DEFAULT = 15 * 1000, // three heartbeats
     BUS_RETRY_MS_DEFAULT = 50,
-    REPLY_GRACE_MS = 500, // the server's own answer to a timeout comes after it
+    REPLY_GRACE_MS = 500, // waits this long for the server's own answer to a timeout
 };

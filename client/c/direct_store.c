@@ -1,11 +1,11 @@
-// Mapped stores.
+// Direct stores.
 //
-// The tricky part is to notice, at the price of one cheap system call, that a file was replaced.
-// Whatever gives a name to another file changes the directory's times, and whatever gives the
-// directory another name changes its ctime (it is an inode as well). So the directory is held open
-// and asked for its ctime, which nobody can set back: as long as that stays as it was, and is old
-// enough that a change right after the last look would show, nothing was replaced. Only a name
-// further up does not show in it; so now and then the whole path is looked up all the same.
+// The difficult part is to notice a replaced file with one cheap system call. Giving a name in a
+// directory to another file changes the directory's times, and renaming the directory changes its
+// ctime. So the directory is kept open and asked for its ctime, which nobody can set back. As long
+// as the ctime stays the same, and is old enough that a change after the last check would show,
+// nothing was replaced. A name further up in the path does not show in the ctime, so now and then
+// the whole path is looked up.
 
 #include "direct_store.h"
 
@@ -26,24 +26,24 @@
 
 enum { PLACE_BYTES_MAX = PATH_BYTES_MAX + 16 };
 
-// Far more than a tick of the clock by which a file system sets its times: one of the kernel's, 10
-// ms at most, or up to two seconds where times are without a fraction.
+// How old a time must be. This is far more than one tick of the clock of a file system: 10 ms at
+// most in the kernel, or up to two seconds where times have no fraction.
 static const int64_t SETTLED_NS = 100000000;
 static const int64_t SETTLED_SECONDS_NS = 3000000000;
 
-// The use count's bit of a store that nobody may enter any more.
+// The bit of `uses` which says that nobody may enter the store any more.
 static const unsigned RETIRED = 1u << 31;
 
 struct DirectStore {
     Store *store; // owned
     char directory[PATH_BYTES_MAX];
-    int directory_file; // owned; only to be asked about
+    int directory_file; // owned; only for fstat
     DataFileIds files;
     ino_t directory_inode;
     unsigned generation;
-    atomic_uint uses;               // reads that run, and RETIRED
-    size_t holders;                 // clients; under the registry's mutex
-    atomic_int_fast64_t settled_ns; // the directory's time when nothing was replaced; 0: not known
+    atomic_uint uses;               // the number of reads that run, and RETIRED
+    size_t holders;                 // clients; guarded by registry_mutex
+    atomic_int_fast64_t settled_ns; // the directory's ctime if nothing was replaced; 0: not known
     DirectStore *next;              // in the registry
 };
 
@@ -66,7 +66,7 @@ __attribute__((format(printf, 3, 4))) static bool doubt_say(Doubt *doubt, TineFa
     return false;
 }
 
-// The registry is its process's: in a child of fork nothing is open.
+// Empties the registry in a child of fork, where nothing is open.
 static void forget_registry(void)
 {
     pthread_mutex_init(&registry_mutex, NULL);
@@ -98,8 +98,8 @@ static bool check_place(const DirectPlace *place, Doubt *doubt)
     if (!said || !*said->directory) {
         return doubt_say(doubt, TINE_FALLBACK_NOT_OFFERED, "the server offers no direct reads");
     }
-    // What somebody else says could be the way to any file of ours, and opening a store writes to
-    // its lock.mdb. (root needs no such way; and it may be root who listens for the server.)
+    // Another user could name any file of ours, and opening a store writes to its lock.mdb. root is
+    // trusted, because root may listen for the server and can write to all files anyway.
     if (place->peer_user != geteuid() && place->peer_user != 0) {
         return doubt_say(doubt, TINE_FALLBACK_OTHER_USER,
                          "the server's socket is user %lld's, this runs as %u",
@@ -132,7 +132,7 @@ static bool check_place(const DirectPlace *place, Doubt *doubt)
                      (unsigned)status.st_uid);
 }
 
-// `*out_store` stays NULL if it is to be opened.
+// Looks for the store among the open ones. If `*out_store` stays NULL, the caller opens it.
 static bool find_open(const DirectPlace *place, DirectStore **out_store, Doubt *doubt)
 {
     DirectStore *store = registry;
@@ -220,8 +220,9 @@ static bool open_anew(const DirectPlace *place, DirectStore **out_store, Doubt *
     return true;
 }
 
-// Closes what nobody reads any more, and frees what nobody holds: under the registry's mutex. True:
-// the file is closed. Retired and unused it stays so, for nobody enters it.
+// Closes a retired store that nobody reads, and frees it if nobody holds it. The caller must hold
+// registry_mutex. Returns true if the file is closed. Nobody can enter the store meanwhile, because
+// it is retired.
 static bool settle(DirectStore *store)
 {
     if (atomic_load(&store->uses) != RETIRED) return false;
@@ -256,7 +257,7 @@ void direct_store_leave(DirectStore *store)
 {
     if (store->generation != process_generation()) return;
     if (atomic_fetch_sub(&store->uses, 1) != (RETIRED | 1)) return;
-    // It may be gone by now: only one that is in the registry is looked at.
+    // The store may be freed by now, so it is only touched if it is in the registry.
     pthread_mutex_lock(&registry_mutex);
     DirectStore *found = registry;
     while (found && found != store)
@@ -284,7 +285,7 @@ static bool is_directory(const DirectStore *store, const struct stat *status)
     return status->st_ino == store->directory_inode && status->st_dev == store->files.device;
 }
 
-// How old a time must be that a change from now on gets another.
+// Returns how old a time must be so that a later change has another time.
 static int64_t settled_after_ns(const struct timespec *time)
 {
     return time->tv_nsec != 0 ? SETTLED_NS : SETTLED_SECONDS_NS;

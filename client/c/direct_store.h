@@ -1,5 +1,5 @@
-// Mapped stores of servers: one for each store in a process, whoever reads it, for a second mapping
-// of the same file would drop the first one's locks.
+// Direct stores: the stores of servers that this process has mapped. All clients of a process share
+// one mapping of a store, because closing a second one would drop the first one's locks.
 
 #pragma once
 
@@ -11,8 +11,8 @@ typedef struct DirectStore DirectStore;
 // Where a server says that its store is.
 typedef struct DirectPlace {
     const Tine__V1__DirectReads *said; // borrowed
-    int64_t peer_user;                 // who says so; -1: not known
-    const char *instance_id;           // likewise
+    int64_t peer_user;                 // the user who says so; -1: not known
+    const char *instance_id;           // borrowed
     uint32_t format;
     Clock clock;      // .now_ms NULL: the system's; for tests
     size_t map_bytes; // 0: as large as the server's; for tests
@@ -24,24 +24,26 @@ typedef struct Doubt {
     char why[256];
 } Doubt;
 
-// False, and why: it must not be read here, or cannot be opened. Else the caller holds it, until
-// direct_store_close.
+// Opens a store, or finds the one that is open. Returns false and why if it must not be read here
+// or cannot be opened. Otherwise the caller holds it until direct_store_close.
 bool direct_store_open(const DirectPlace *place, DirectStore **out_store, Doubt *out_doubt);
 
-// Who holds it reads no more. In a child of fork it is left alone.
+// Ends a hold. The caller must not read any more. Does nothing in a child of fork.
 void direct_store_close(DirectStore *store);
 
-// Around each read of one who holds it. False: it was retired, and is to be closed. The map stays
-// until the last read has left, also where nobody holds it any more.
+// Every read of a holder is between enter and leave. enter returns false if the store was retired:
+// then the caller must close it. The map stays until the last read has left, even if nobody holds
+// the store any more. leave does nothing in a child of fork.
 bool direct_store_enter(DirectStore *store);
-void direct_store_leave(DirectStore *store); // likewise
+void direct_store_leave(DirectStore *store);
 
-// Whether the files that were opened still have their names: one fstat of their directory, mostly.
-// The names above it are looked at with `looks` only.
+// Returns whether the opened files still have their names. Usually this costs one fstat of their
+// directory. Names further up in the path are checked only if `looks`.
 bool direct_store_is_current(DirectStore *store, bool looks);
 
-// While the caller reads: nobody gets it any more. The map goes with the last read, however many
-// hold it, for only then can the file be opened anew.
+// Retires the store while the caller reads it: nobody can enter it any more. The map is closed
+// after the last read, however many clients hold the store; then the file can be opened again.
 void direct_store_retire(DirectStore *store);
 
-Store *direct_store_of(DirectStore *store); // borrowed while the caller reads
+// Returns the store, borrowed while the caller reads.
+Store *direct_store_of(DirectStore *store);

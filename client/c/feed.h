@@ -1,7 +1,5 @@
-// Feeds: what a store's bus sends, as it comes. A feed may lose messages and need not say so; the
-// watch above it finds the gaps by the sequences and fills them with ListEvents.
-//
-// A message is a topic, a zero byte, and an encoded Event.
+// Feeds: the messages of a store's bus (wire/bus_message.h) as they come. A feed may lose messages
+// without a notice: the watch above it finds gaps by the sequences and fills them with ListEvents.
 
 #pragma once
 
@@ -12,16 +10,17 @@
 
 typedef enum FeedResult {
     FEED_MESSAGE,
-    FEED_SILENCE, // none came in the time
-    FEED_LOST,    // here messages were lost
-    FEED_BROKEN,  // there will be no more
+    FEED_SILENCE, // no message in time
+    FEED_LOST,    // messages were lost at this point
+    FEED_BROKEN,  // no message will follow
 } FeedResult;
 
 typedef struct Feed {
-    // The next message, waited for until a monotonic time. It borrows from the feed until the next
+    // Waits for the next message until a monotonic time. The message is borrowed until the next
     // call.
     FeedResult (*next)(struct Feed *feed, int64_t until_ns, Slice *out_message);
-    void (*close)(struct Feed *feed); // also in a child of fork, where its parent goes on
-    bool is_live;        // whatever is sent from now on comes here; else that begins with a message
-    bool has_heartbeats; // a long silence is a fault
+    // Frees the feed. A child of fork may call it; the parent's subscription goes on.
+    void (*close)(struct Feed *feed);
+    bool is_live;        // every message from now on comes; a bus is live from its first message on
+    bool has_heartbeats; // a long silence means that the bus is gone
 } Feed;

@@ -1,4 +1,4 @@
-// The local feed.
+// The local feed: takes a batch of events at a time from the queue.
 
 #include "feed_local.h"
 #include "os/process.h"

@@ -5,6 +5,6 @@
 #include "feed.h"
 #include "rpc/engine.h"
 
-// Listens to the engine's events from now on. NULL: no memory; else the caller's, closed before
-// the engine.
+// Listens to the engine's events from now on. Returns NULL if there is no memory. The caller closes
+// the feed before the engine.
 Feed *feed_local_open(Engine *engine);

@@ -1,6 +1,6 @@
-// The SP feed. PUB sends everything to everyone, so nothing is said after the hello; who wants
-// some topics only leaves the others out. What was received is handed out before the socket is
-// read again: a burst costs few system calls.
+// The SP feed. PUB sends everything to every subscriber, so nothing is sent after the hello; the
+// watch drops topics that it does not want. Everything received is handed out before the socket is
+// read again, so a burst costs few system calls.
 
 #include "feed_sp.h"
 
@@ -22,9 +22,9 @@ typedef struct SpFeed {
     Feed feed;
     int fd;
     uint8_t hello[SP_HELLO_BYTES];
-    size_t hello_size; // what came of it
+    size_t hello_size; // bytes of it received so far
     SpReader reader;
-    Buffer message; // owned; the last one handed out
+    Buffer message; // owned; the last one that was handed out
 } SpFeed;
 
 static FeedResult sp_feed_next(Feed *feed, int64_t until_ns, Slice *out_message);
@@ -44,7 +44,7 @@ Feed *feed_sp_open(const char *path)
     return NULL;
 }
 
-// Takes what the socket has. False: the other side hung up.
+// Receives what the socket has. Returns false if the other side hung up or is no PUB socket.
 static bool receive(SpFeed *sp)
 {
     bool is_hello = sp->hello_size < SP_HELLO_BYTES;

@@ -1,8 +1,8 @@
-// One call and its attempts: the envelope around a request and a reply, and sending it again.
+// One call and its attempts.
 //
-// A call whose connection broke is sent again if that cannot run it twice: it was not sent, it
-// reads, or it carries an operation_id that the server remembers. So is one that the server refused
-// with UNAVAILABLE, for then nothing was done.
+// A call whose connection broke is sent again if it cannot run twice: it was not sent, it only
+// reads, or it carries an operation_id that the server remembers. A call that the server refused
+// with UNAVAILABLE is also sent again, because nothing was done.
 
 #include "invocation.h"
 
@@ -44,9 +44,9 @@ int invocation_run(Invocation *invocation, Tine *tine)
     return code;
 }
 
-// protobuf-c leaves out a oneof's string that points at its own default "": an empty id taken over
-// from a decoded reply would silently mean "not said". In a copy of the message it points
-// elsewhere. False: out of memory.
+// protobuf-c leaves out a string of a oneof that points at protobuf-c's own "": an empty id that
+// was copied from a decoded reply would silently count as absent. A copy of the message points at
+// another "". Returns false if there is no memory.
 static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage **out_copy)
 {
     static char empty[] = "";
@@ -72,7 +72,7 @@ static bool empty_oneofs_keep(const ProtobufCMessage *request, ProtobufCMessage 
 
 static void operation_id_make(char out[2 * OPERATION_ID_RANDOM_BYTES + 1])
 {
-    // From the kernel each time: two processes of one fork must not make the same.
+    // Asks the kernel each time: a process and its fork must not make the same id.
     Random random;
     random_seed_system(&random);
     for (size_t i = 0; i < OPERATION_ID_RANDOM_BYTES / 8; i++) {
@@ -92,7 +92,7 @@ static void invocation_begin(Invocation *invocation, const Tine *tine)
         operation_id_make(invocation->made_id);
         invocation->operation_id = invocation->made_id;
     }
-    // A broadcast stores nothing, so its operation_id is not remembered: again is twice.
+    // A broadcast stores nothing, so the server does not remember its operation_id.
     bool is_broadcast = traits & TINE_TRAIT_BROADCASTS;
     invocation->is_repeatable = invocation->is_read || (*invocation->operation_id && !is_broadcast);
     invocation->deadline_ns = INT64_MAX;
@@ -135,8 +135,9 @@ static int invocation_try(Invocation *invocation, Tine *tine)
     return code;
 }
 
-// Before the next attempt. False: it is too late for one. The first one follows at once, as a
-// server that was restarted is there again; later ones are for a server that is in trouble.
+// Waits before the next attempt. Returns false if it is too late for one. The second attempt
+// follows at once, because a server that was restarted is there again; later ones wait, because the
+// server is in trouble.
 static bool retry_wait(Invocation *invocation)
 {
     int64_t wait_ns = backoff_ns(BACKOFF_MS_MIN, invocation->failures++);
@@ -147,7 +148,7 @@ static bool retry_wait(Invocation *invocation)
     return true;
 }
 
-// What is left of the timeout, at least a millisecond; 0: there is none.
+// Returns what is left of the timeout, at least a millisecond; 0 if there is no timeout.
 static int64_t timeout_left_ms(const Invocation *invocation)
 {
     if (invocation->deadline_ns == INT64_MAX) return 0;
@@ -155,7 +156,7 @@ static int64_t timeout_left_ms(const Invocation *invocation)
     return left_ns > 1000000 ? (left_ns + 999999) / 1000000 : 1;
 }
 
-// Packs the Request with the body last, straight from the message.
+// Packs the Request. The body comes last and is encoded straight into it.
 static Error request_pack(const Invocation *invocation, const Tine *tine, Buffer *out)
 {
     RequestEnvelope envelope = {
@@ -170,7 +171,8 @@ static Error request_pack(const Invocation *invocation, const Tine *tine, Buffer
     Error error = buffer_reset(out, 0);
     if (!error) error = envelope_request_write(out, &envelope, size);
     if (error) return error;
-    // A daemon hangs up on a message over its limit; an engine in the process says so itself.
+    // A daemon closes the connection on a longer message; an engine in this process returns an
+    // error.
     if (tine->channel->is_remote && buffer_size(out) + size > REQUEST_BYTES_MAX) {
         return ERROR_TOO_LONG;
     }
@@ -188,7 +190,7 @@ static int reply_read(Invocation *invocation)
                                   &invocation->body);
     if (code) {
         invocation->may_retry = code == STATUS_UNAVAILABLE && invocation->retry_until_ns > 0;
-        if (invocation->failures == 0) invocation->failures = 1; // it is there, but not ready
+        if (invocation->failures == 0) invocation->failures = 1; // the server is not ready: wait
     }
     return code;
 }

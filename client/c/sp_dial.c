@@ -39,7 +39,7 @@ int sp_dial(const char *path, int64_t deadline_ns, char why[SP_WHY_BYTES])
     return -error;
 }
 
-// A Unix socket whose backlog is full makes connect(2) wait; SO_SNDTIMEO bounds that.
+// connect(2) waits while the backlog of the Unix socket is full; SO_SNDTIMEO bounds that.
 static bool connect_until(int fd, const char *path, int64_t deadline_ns)
 {
     int ms = poll_ms_until(deadline_ns, POLL_MS_MAX);
@@ -79,7 +79,7 @@ static bool swap_hellos(int fd, int64_t deadline_ns, char why[SP_WHY_BYTES])
         }
         count = recv(fd, hello + got, SP_HELLO_BYTES - got, MSG_DONTWAIT);
         if (count < 0 && (errno == EINTR || errno == EAGAIN))
-            count = 1; // once more
+            count = 1; // try again
         else if (count > 0)
             got += (size_t)count;
     }

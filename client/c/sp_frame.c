@@ -1,5 +1,5 @@
-// Frames. A large body is received straight into its own memory; small frames come through the
-// inbox, several with one recv(2).
+// Frames. A large body is received straight into its own memory. Small frames are received through
+// the inbox, several with one recv(2).
 
 #include "sp_frame.h"
 
@@ -42,7 +42,7 @@ SpResult sp_frame_send(SpFrame *frame, int fd)
     return SP_DONE;
 }
 
-// What is left of a large body does not pass through the inbox.
+// Returns whether the rest of a body is so large that it is received without the inbox.
 static bool is_direct(const SpReader *reader)
 {
     return reader->is_in_body && reader->begin == reader->end &&

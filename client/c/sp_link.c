@@ -1,5 +1,6 @@
-// Links. A connection lives as long as a caller uses it. Whoever sees it fail shuts the socket
-// down, which ends all that others do with it; the last one out closes it.
+// Links and connections. A connection lives as long as a caller uses it. The first caller that sees
+// it fail shuts the socket down, which ends what all other callers do with it; the last one closes
+// it.
 
 #include "sp_link.h"
 
@@ -60,7 +61,7 @@ static void free_one(SpLink *link)
         pthread_cond_destroy(&link->sender_left);
     } else {
         sp_link_leave_to_parent(link);
-        // As fork left it: in the middle of a change only if a thread was receiving then.
+        // If a thread was receiving during the fork, the reader may be in the middle of a change.
         if (link->connection && !link->connection->has_receiver) {
             sp_reader_free(&link->connection->reader);
         }
@@ -90,7 +91,7 @@ bool sp_link_wait(SpLink *link, pthread_cond_t *condition, int64_t until_ns)
     if (until_ns == INT64_MAX) return pthread_cond_wait(condition, &link->mutex) == 0;
     struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
     if (pthread_cond_timedwait(condition, &link->mutex, &until) != ETIMEDOUT) return true;
-    pthread_cond_signal(condition); // it may have been this one that was woken
+    pthread_cond_signal(condition); // passes on a signal that this caller may have taken
     return false;
 }
 
@@ -151,7 +152,7 @@ static SpConnection *connection_make(int fd)
     return connection;
 }
 
-// One attempt, without the mutex. Others wait for its end.
+// Makes one attempt without the mutex. Other callers wait for its end.
 static void connect_once(SpLink *link, int64_t deadline_ns)
 {
     link->is_connecting = true;
@@ -167,7 +168,7 @@ static void connect_once(SpLink *link, int64_t deadline_ns)
     link->connection = connection;
     if (connection) atomic_fetch_add(&link->serial, 1);
     link->was_connected |= connection != NULL;
-    // An attempt that its own caller's deadline ended says nothing to the others: they try again.
+    // If the caller's own deadline ended the attempt, other callers learn nothing and try again.
     bool is_cut_short = !connection && time_is_past(deadline_ns);
     if (!is_cut_short) link->attempts++;
     bool is_absent = fd == -ENOENT || fd == -ECONNREFUSED;
@@ -181,7 +182,7 @@ void sp_connection_break(SpLink *link, SpConnection *connection, const char *why
     if (connection->is_broken) return;
     connection->is_broken = true;
     snprintf(connection->why, sizeof(connection->why), "%s", why);
-    shutdown(connection->fd, SHUT_RDWR); // whoever sends or receives comes back
+    shutdown(connection->fd, SHUT_RDWR); // ends all sends and receives
     for (size_t i = 0; i < CHANNEL_IN_FLIGHT_MAX; i++) {
         if (connection->tickets[i].is_parked) pthread_cond_signal(&connection->tickets[i].wakes);
     }
@@ -190,8 +191,8 @@ void sp_connection_break(SpLink *link, SpConnection *connection, const char *why
     pthread_cond_broadcast(&link->changed);
     if (link->connection != connection) return;
 
-    // One that never answered counts as a failed attempt: a server that accepts and hangs up is
-    // not to be connected to in a loop.
+    // A connection without any reply counts as a failed attempt, so that a server which accepts and
+    // hangs up is not connected to in a loop.
     if (!connection->has_replied) link_failed(link, why, /* is_absent= */ false);
     link->connection = NULL;
     atomic_fetch_add(&link->serial, 1);
@@ -201,7 +202,7 @@ void sp_connection_break(SpLink *link, SpConnection *connection, const char *why
 void sp_link_look(SpLink *link)
 {
     SpConnection *connection = link->connection;
-    if (!connection || connection->has_receiver) return; // that one sees it
+    if (!connection || connection->has_receiver) return; // the receiver sees it
     struct pollfd wanted = {.fd = connection->fd, .events = POLLRDHUP};
     if (poll(&wanted, 1, 0) > 0) sp_connection_break(link, connection, "it hung up");
 }

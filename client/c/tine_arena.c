@@ -1,4 +1,4 @@
-// The public arena: base/arena without a budget, and with its largest block kept, not its first.
+// The public arena: a base/arena without a budget that keeps its largest block.
 
 #include <stdlib.h>
 

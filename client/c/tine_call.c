@@ -1,6 +1,7 @@
-// The calls of a client: what becomes of a reply's bytes. And the memory that replies are received
-// into, which is used again: a page of a history would else be written to fresh pages of the
-// kernel's each time.
+// Calls: tine_call and its variants, tine_ready, and the statistics of a client.
+//
+// Replies are received into memory that is used again. Otherwise each page of a history would be
+// written to new pages, which the kernel must clear first.
 
 #include "tine.h"
 
@@ -20,7 +21,7 @@ enum { LOOK_MS = 1000 }; // tine_ready with a timeout of 0 waits so long for the
 
 static const TineCallOptions DEFAULTS = {.operation_id = NULL};
 
-// One of the client's buffers, or `own` when all are in use.
+// Returns one of the client's buffers, or `own` if all are in use.
 static Buffer *reply_take(Tine *tine, Buffer *own)
 {
     for (size_t i = 0; i < REPLIES_KEPT; i++) {
@@ -114,7 +115,8 @@ void tine_bytes_free(TineBytes *bytes)
     *bytes = (TineBytes){.bytes = NULL};
 }
 
-// Lends what came by a call, or the cursor that is left of what was lent before.
+// Lends the messages of a reply that came by a call, and reads its cursor. A direct read has lent
+// its messages before and left only the cursor.
 static int page_lend(Invocation *invocation, bool *is_enough,
                      char out_next_cursor[TINE_CURSOR_BYTES])
 {

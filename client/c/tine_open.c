@@ -1,4 +1,4 @@
-// Opening: from a URL to a channel and the client above it.
+// Opening and closing: makes the channel that a URL names, and the client above it.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char MEMORY[] = ":memory:";
 static const char IPC[] = "ipc://";
 static const char NNG[] = "nng+";
 
-// What follows the prefix, or NULL.
+// Returns what follows the prefix, or NULL.
 static const char *after(const char *text, const char *prefix)
 {
     size_t size = strlen(prefix);
@@ -37,7 +37,7 @@ static int channel_nng_open(const char *url, TineStatus *status, Channel **out_c
 }
 #endif
 
-// An address of the kernel's holds no longer path: a longer one could only fail to connect.
+// A socket address of the kernel holds no longer path.
 static int check_socket_path(const char *path, TineStatus *status)
 {
     size_t size = strlen(path);
@@ -96,7 +96,7 @@ int tine_open_with(const char *url, const TineOpenOptions *options, TineStatus *
     Tine *tine;
     int code = channel_open(url, out_status, &channel);
     if (code) return code;
-    // Of use where there is a server on this host; elsewhere the flag changes nothing.
+    // Direct reads need a server on this host; for other channels the flag changes nothing.
     bool reads_directly =
         options && options->flags & TINE_DIRECT_READS && channel->connection_serial;
     if (reads_directly) code = channel_direct_open(channel, out_status, &channel);

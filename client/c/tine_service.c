@@ -1,4 +1,4 @@
-// protobuf-c's service stubs on a client.
+// tine_client_service: protobuf-c's service stubs on a client.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tine/v1/store.pb-c.h"
 #include "tine_calls.h"
 
-// protobuf-c gives each stub the service, which is the first member.
+// protobuf-c gives each stub a pointer to the service, which is the first member.
 typedef struct ClientService {
     ProtobufCService service;
     Tine *tine; // borrowed
@@ -26,7 +26,7 @@ static void service_invoke(ProtobufCService *service, unsigned method_index,
     char path[METHOD_BYTES_MAX];
     snprintf(path, sizeof(path), "/%s/%s", service->descriptor->name, method->name);
     ProtobufCMessage *response = NULL;
-    if (tine_method_is_stream(path)) { // a closure is called once, and protobuf-c has no streams
+    if (tine_method_is_stream(path)) { // protobuf-c has no streams
         char message[sizeof(client->options.out_status->message)];
         snprintf(message, sizeof(message), "%s is a stream: watch with tine_watch (tine.h)",
                  method->name);

@@ -1,13 +1,13 @@
 // Watching: the bus for speed, ListEvents for certainty.
 //
-// ListEvents misses nothing: sequences of one store have no gaps and never repeat, also over
-// restarts, and instance_id tells when it is another store. So where a watch stands is two fields.
-// The bus tells at once but may lose: a message, a connection, or what was sent before the server
-// knew of the subscriber. Hence the order: subscribe, then list, then take from the bus what
-// follows the position; drop what is not past it; and where it does not follow, list again. Until
-// the first message of a connection nobody knows whether the server counts the subscriber in, so
-// until then the watch lists now and again. Without a bus it lists, and waits at the server for
-// news.
+// ListEvents misses nothing: sequences of one store have no gaps and never repeat, even after
+// restarts, and instance_id shows another store. So two fields are the position of a watch. The bus
+// is fast but may lose a message, a connection, or what was sent before the server knew the
+// subscriber. So the watch subscribes, then lists, then takes from the bus what follows its
+// position. It drops events at or before its position, and lists again where an event does not
+// follow it. Until the first message of a subscription the watch cannot know whether the server has
+// the subscriber, so until then it lists now and again. Without a bus it lists, and the server
+// holds the call until there is news.
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,34 +25,34 @@
 
 enum {
     WAIT_MS_MAX_AT_ONCE = 30 * 1000,
-    REPLY_MS_MAX = 2000, // beyond the wait, to connect and to answer
+    REPLY_MS_MAX = 2000, // to connect and to answer, after the wait
     PAGE_EVENTS_MAX = 1000,
     PAUSE_MS_MIN = 20,
     PAUSE_MS_MAX = 1000,
     START_ATTEMPTS_MAX = 5,
-    FIRST_MESSAGE_MS_MAX = 100, // then a watch begins without it
-    MESSAGES_LATE_MAX = 1000,   // of the bus, taken when the time is up
-    UNSURE_MS_MIN = 5,          // between the listings until the first message …
+    FIRST_MESSAGE_MS_MAX = 100, // then a watch begins without the first message
+    MESSAGES_LATE_MAX = 1000,   // taken from the bus after the time is up
+    UNSURE_MS_MIN = 5,          // between two listings before the first message …
     UNSURE_MS_MAX = 160,        // … twice as long each time
     SUBSCRIBE_MS_MAX = 30 * 1000,
 };
 
 struct TineWatch {
     Tine *tine;                                   // owned, or borrowed …
-    bool is_shared;                               // … when it is the caller's
+    bool is_shared;                               // … if it is the caller's
     char *session_id, *type_prefix, *instance_id; // owned
-    char *topic;                                  // owned: what topics of the session begin with
-    uint64_t after_sequence;                      // of the last event given out or left out
+    char *topic;                                  // owned: how topics of the session begin
+    uint64_t after_sequence;                      // of the last event returned or skipped
     Tine__V1__ListEventsResponse *page;           // owned; NULL: none
     size_t page_index;
-    int64_t pause_ms; // after replies that came empty before their time
+    int64_t pause_ms; // after empty replies that came too early
 
     Feed *feed;           // owned; NULL: not subscribed
     unsigned generation;  // of the process that subscribed
-    bool is_behind;       // there may be events that the bus did not or will not tell of
-    uint64_t told_newest; // by the bus, when it told of a gap
-    int64_t heard_ns;     // the last message came, or else the subscription was made
-    int64_t unsure_ms;    // the next time between two listings
+    bool is_behind;       // there may be events that do not come by the bus: list them
+    uint64_t told_newest; // the newest sequence that the bus named when there was a gap
+    int64_t heard_ns;     // when the last message came, or the subscription was made
+    int64_t unsure_ms;    // the next pause between two listings
     unsigned failures;    // of subscriptions, in a row
     int64_t subscribe_after_ns;
 };
@@ -68,7 +68,8 @@ static int page_fetch(TineWatch *watch, int64_t until_ns, TineStatus *status);
 static void pause_if_hurried(TineWatch *watch, int64_t asked_ms, int64_t begun_ns,
                              int64_t until_ns);
 
-// What topics of a session's events begin with: "session/<id>/". NULL: out of memory.
+// Returns how topics of a session's events begin, "session/<id>/", or "" for all sessions; NULL if
+// there is no memory.
 static char *topic_of(const char *session_id)
 {
     char topic[BUS_TOPIC_BYTES_MAX] = "";
@@ -96,7 +97,7 @@ int tine_watch(Tine *tine, const TineWatchOptions *options, TineStatus *out_stat
     int code = texts_copy(watch, options) ? connection_open(tine, watch, out_status)
                                           : status_out_of_memory(out_status);
     if (!code) {
-        // The first message may be dropped: it was sent before the watch began.
+        // Drops the first message, which was sent before the watch began.
         Slice message;
         int64_t until_ns = clock_monotonic_ns() + FIRST_MESSAGE_MS_MAX * INT64_C(1000000);
         feed_keep(watch);
@@ -113,8 +114,8 @@ int tine_watch(Tine *tine, const TineWatchOptions *options, TineStatus *out_stat
     return STATUS_OK;
 }
 
-// A call that waits keeps its place among the 64 of a connection: the watch has one of its own. A
-// store in this process has none to share.
+// Opens a connection for the watch, because a call that waits is one of the 64 calls in flight of
+// its connection. A store in this process needs none.
 static int connection_open(Tine *tine, TineWatch *watch, TineStatus *status)
 {
     if (!tine->channel->is_remote || !tine->url) {
@@ -192,7 +193,7 @@ int tine_watch_next(TineWatch *watch, int64_t timeout_ms, TineStatus *out_status
     return STATUS_OK;
 }
 
-// The next event of the page that is wanted; NULL when there is none.
+// Takes the next wanted event of the page. Returns NULL if there is none.
 static Tine__V1__Event *page_take(TineWatch *watch)
 {
     Tine__V1__ListEventsResponse *page = watch->page;
@@ -209,13 +210,12 @@ static Tine__V1__Event *page_take(TineWatch *watch)
     return NULL;
 }
 
-// Subscribes if that is due. Everything must be listed once afterwards.
+// Subscribes if it is time to. Afterwards everything must be listed once.
 static void feed_keep(TineWatch *watch)
 {
     Channel *channel = watch->tine->channel;
     unsigned generation = process_generation();
-    if (watch->feed && watch->generation != generation)
-        feed_drop(watch); // the parent goes on reading it
+    if (watch->feed && watch->generation != generation) feed_drop(watch); // the parent reads it
     if (watch->feed || !channel->feed_open || !time_is_past(watch->subscribe_after_ns)) return;
     watch->is_behind = true;
     watch->heard_ns = clock_monotonic_ns();
@@ -225,7 +225,7 @@ static void feed_keep(TineWatch *watch)
     if (!watch->feed) feed_drop(watch);
 }
 
-// There is no bus, or it is of no use: goes on without, and tries again later.
+// Goes on without a bus, and tries to subscribe again later.
 static void feed_drop(TineWatch *watch)
 {
     if (watch->feed) watch->feed->close(watch->feed);
@@ -239,12 +239,13 @@ static void feed_drop(TineWatch *watch)
     watch->subscribe_after_ns = clock_monotonic_ns() + ms * 1000000;
 }
 
-// The next event that the bus has. NULL: the time is up, or the watch is behind, or without bus.
+// Takes the next wanted event from the bus. Returns NULL if the time is up, or the watch is behind
+// or without a bus.
 static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns)
 {
     Tine__V1__Event *event = NULL;
     int64_t silence_ns = watch->tine->bus_silence_ms * INT64_C(1000000);
-    unsigned count = 0; // of messages: those that are not wanted must not keep the caller for ever
+    unsigned count = 0; // of messages, to return in time even if many unwanted ones come
     while (!event && watch->feed && !watch->is_behind) {
         bool is_unsure = !watch->feed->is_live;
         int64_t silent_at_ns =
@@ -259,7 +260,7 @@ static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns)
         FeedResult result = watch->feed->next(watch->feed, wait_until_ns, &message);
         if (result == FEED_MESSAGE) {
             watch->heard_ns = clock_monotonic_ns();
-            if (!is_unsure) watch->failures = 0; // one message may be all that it ever sends
+            if (!is_unsure) watch->failures = 0; // one message alone does not show a good bus
             event = message_take(watch, message);
             if (++count >= MESSAGES_LATE_MAX && time_is_past(until_ns)) break;
         } else if (result == FEED_LOST) {
@@ -275,9 +276,9 @@ static Tine__V1__Event *feed_take(TineWatch *watch, int64_t until_ns)
     return event;
 }
 
-// Whether an event that has a sequence is the next one of the watch. One of a session says which
-// one was the session's last: between that and the position there is none of it. What a purged
-// session's watch gets, ListEvents says.
+// Returns whether an event with a sequence is the next one of the watch. An event names the
+// previous event of its session, and there is none of that session in between. After
+// "session.purged" ListEvents decides what the watch gets.
 static bool is_next(const TineWatch *watch, const BusMessage *told, bool is_mine)
 {
     bool is_of_session = *watch->topic && is_mine;
@@ -287,15 +288,15 @@ static bool is_next(const TineWatch *watch, const BusMessage *told, bool is_mine
     return is_of_session && previous > 0 && previous <= watch->after_sequence;
 }
 
-// A gap, up to the sequence that was told.
+// Notes a gap up to the sequence that the bus named.
 static void fall_behind(TineWatch *watch, uint64_t told_newest)
 {
     watch->is_behind = true;
     watch->told_newest = told_newest;
 }
 
-// The event of a message of the bus, if it is one that the watch wants now. All messages are
-// looked at: those of other sessions move the position too.
+// Returns the event of a message of the bus if the watch wants it now. Every message is read,
+// because events of other sessions move the position too.
 static Tine__V1__Event *message_take(TineWatch *watch, Slice message)
 {
     BusMessage told;
@@ -332,7 +333,7 @@ static Tine__V1__Event *message_take(TineWatch *watch, Slice message)
     return event;
 }
 
-// Takes over a page: the one before was given out whole.
+// Replaces the page, all of whose events were taken.
 static void page_replace(TineWatch *watch, Tine__V1__ListEventsResponse *page)
 {
     if (watch->page) tine__v1__list_events_response__free_unpacked(watch->page, NULL);
@@ -342,12 +343,12 @@ static void page_replace(TineWatch *watch, Tine__V1__ListEventsResponse *page)
     if (page->n_events == 0) watch->after_sequence = page->next_after_sequence;
     if (page->more) return;
     watch->is_behind = false;
-    // The bus told of events that the store does not have: it is another's.
+    // If the bus named events that the store does not have, it belongs to another store.
     if (watch->feed && page->newest_sequence < watch->told_newest) feed_drop(watch);
     watch->told_newest = 0;
 }
 
-// Lists what comes after the position. Waits for news only where no bus would tell of them.
+// Lists what comes after the position. Waits for news only without a bus.
 static int page_fetch(TineWatch *watch, int64_t until_ns, TineStatus *status)
 {
     int64_t left_ms = poll_ms_until(until_ns, WAIT_MS_MAX_AT_ONCE);
@@ -366,7 +367,7 @@ static int page_fetch(TineWatch *watch, int64_t until_ns, TineStatus *status)
     TineCallOptions options = {.timeout_ms = left_ms + REPLY_MS_MAX, .out_status = status};
     int code = tine_list_events(watch->tine, &options, &request, &page);
     if (code) {
-        watch->failures = 0; // whoever comes next may have a bus
+        watch->failures = 0; // the next server may have a bus
         return code;
     }
     if (!*watch->instance_id) {
@@ -385,8 +386,8 @@ static int page_fetch(TineWatch *watch, int64_t until_ns, TineStatus *status)
     return STATUS_OK;
 }
 
-// A server with too many calls that wait answers at once, with nothing: it is not to be asked in
-// a loop. So does one that is about to stop.
+// Pauses if an empty reply came too early: a server with too many waiting calls, or one that is
+// about to stop, answers at once, and must not be asked in a loop.
 static void pause_if_hurried(TineWatch *watch, int64_t asked_ms, int64_t begun_ns, int64_t until_ns)
 {
     if (clock_monotonic_ns() - begun_ns > asked_ms * 1000000 / 2) return;

@@ -1,15 +1,15 @@
 // Unpacking replies into an arena, in one pass.
 //
-// protobuf_c_message_unpack scans a message, notes each of its fields, counts what repeats, and
-// then parses the notes; and it asks its allocator for each string. A page of a history spends more
-// time in it than on everything else together. Here each field goes to its place at once: where
-// one repeats, those that follow it are counted first, as encoders write them one after the other.
+// protobuf_c_message_unpack scans a message, notes each field, counts repeated ones, then parses
+// the notes, and it allocates each string. For a page of a history that takes more time than
+// everything else together. Here each field is written to its place at once. For a repeated field,
+// the fields that follow it are counted first, because encoders write them one after the other.
 //
-// The trick is to know little. Whatever an encoder of this contract does not write, be it unknown,
-// out of place, of another type or malformed, makes a message unusual; and an unusual message is
-// unpacked by protobuf-c, from its beginning. So what is accepted, what is refused and what becomes
-// of oddities is as protobuf-c has it. (What was begun stays in the arena until that is reset.) A
-// byte is read once here, and once by protobuf-c for each message around it that is unusual.
+// This code only handles what an encoder of this contract writes. A field that is unknown, out of
+// place, of another type or malformed makes a message unusual, and protobuf-c unpacks an unusual
+// message from its beginning. So protobuf-c decides what is accepted, what is refused, and what odd
+// input means. What was unpacked before stays in the arena until the arena is reset. A byte is read
+// once here, and once by protobuf-c for each unusual message around it.
 
 #include "unpack.h"
 
@@ -19,15 +19,15 @@
 #include "wire/wire.h"
 
 enum {
-    TAG_BYTES_MAX = 2,    // the numbers to 2047; a longer tag is unusual …
-    LENGTH_BYTES_MAX = 4, // … and a longer length, which no reply has room for
+    TAG_BYTES_MAX = 2,    // numbers up to 2047; a longer tag is unusual …
+    LENGTH_BYTES_MAX = 4, // … and so is a longer length: no reply is that large
 };
 
 typedef enum Outcome { UNPACKED, UNUSUAL, REFUSED } Outcome;
 
 typedef struct Field {
     const ProtobufCFieldDescriptor *type;
-    const uint8_t *tag; // as it stands
+    const uint8_t *tag; // the encoded tag
     size_t tag_bytes;
     WireType wire;
 } Field;
@@ -36,7 +36,7 @@ typedef struct Unpacking {
     Arena *arena;
     unsigned depth;
     const uint8_t *at, *end;
-    uint8_t *message; // that is filled
+    uint8_t *message; // the message that is filled
 } Unpacking;
 
 static ProtobufCMessage *unpack_into(Arena *arena, const ProtobufCMessageDescriptor *type,
@@ -66,13 +66,14 @@ static ProtobufCMessage *unpack_into(Arena *arena, const ProtobufCMessageDescrip
     return protobuf_c_message_unpack(type, &arena->allocator, bytes.size, bytes.bytes);
 }
 
-// Numbers are looked up in runs of neighbours; the run after the last one only says where it ends.
+// Finds a field by its number, in runs of numbers without a gap. The run after the last one only
+// has an end.
 static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *type,
                                                 uint32_t number)
 {
     for (unsigned i = 0; i < type->n_field_ranges; i++) {
         const ProtobufCIntRange *range = &type->field_ranges[i];
-        uint32_t offset = number - (uint32_t)range->start_value; // of one below: very much
+        uint32_t offset = number - (uint32_t)range->start_value; // wraps if the number is below
         if (offset < range[1].orig_index - range->orig_index) {
             return &type->fields[range->orig_index + offset];
         }
@@ -102,7 +103,7 @@ static inline bool read_varint(Unpacking *state, uint64_t *out_value)
     for (unsigned shift = 0; shift < 7 * WIRE_VARINT_BYTES_MAX; shift += 7) {
         if (state->at == state->end) return false;
         uint64_t byte = *state->at++;
-        if (shift == 63 && byte > 1) return false; // 9 times 7 bits came before
+        if (shift == 63 && byte > 1) return false; // 9 × 7 bits came before it
         value |= (byte & 0x7F) << shift;
         if (byte < 0x80) {
             *out_value = value;
@@ -142,8 +143,8 @@ static inline Outcome put_number(Unpacking *state, const Field *field, uint8_t *
     return UNPACKED;
 }
 
-// Also an empty text gets memory of its own: in a oneof protobuf-c takes the one that all share for
-// none at all.
+// An empty text gets memory of its own too: in a oneof protobuf-c treats its shared empty text as
+// absent.
 static inline Outcome put_text(Unpacking *state, Slice content, uint8_t *place)
 {
     char *text = arena_string(state->arena, content);
@@ -186,7 +187,7 @@ static inline Outcome put_content(Unpacking *state, const Field *field, uint8_t 
     }
 }
 
-// How many fields with this very tag stand here, side by side. 0: they are malformed.
+// Returns how many fields with this tag follow each other here; 0 if they are malformed.
 static size_t count_run(const Unpacking *state, const Field *field)
 {
     const uint8_t *at = state->at;
@@ -223,8 +224,8 @@ static Outcome put_repeated(Unpacking *state, const Field *field)
     return UNPACKED;
 }
 
-// Of texts and numbers that come twice the last one counts. What a oneof or a message was before
-// would be given back, or merged with what comes: that is protobuf-c's.
+// Of a text or number that comes twice the last one counts. A oneof or a message that comes twice
+// would have to be freed or merged: protobuf-c does that.
 static Outcome put_single(Unpacking *state, const Field *field)
 {
     uint8_t *place = state->message + field->type->offset;
@@ -262,7 +263,7 @@ static Outcome unpack_fields(Unpacking *state, const ProtobufCMessageDescriptor 
         switch ((unsigned)field.type->label) {
         case PROTOBUF_C_LABEL_NONE: outcome = put_single(state, &field); break;
         case PROTOBUF_C_LABEL_REPEATED: outcome = put_repeated(state, &field); break;
-        default: outcome = UNUSUAL; // proto2's
+        default: outcome = UNUSUAL; // a label of proto2
         }
     }
     return outcome;

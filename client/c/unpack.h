@@ -1,4 +1,4 @@
-// Unpacking replies into an arena.
+// Unpacks replies into an arena, faster than protobuf-c does.
 
 #pragma once
 
@@ -6,9 +6,9 @@
 
 #include "base/slice.h"
 
-enum { UNPACK_DEPTH_MAX = 32 }; // of messages within messages; what is deeper is protobuf-c's
+enum { UNPACK_DEPTH_MAX = 32 }; // of nested messages; protobuf-c unpacks deeper ones
 
-// What protobuf_c_message_unpack does, and the same message, only faster if `allocator` is an
-// arena's. NULL: it is malformed, or there is no memory.
+// Returns the same message as protobuf_c_message_unpack, faster if `allocator` belongs to an arena.
+// Returns NULL if the bytes are malformed or there is no memory.
 ProtobufCMessage *unpack(const ProtobufCMessageDescriptor *type, ProtobufCAllocator *allocator,
                          Slice bytes);

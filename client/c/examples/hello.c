@@ -1,4 +1,5 @@
-// The smallest program. cc hello.c $(pkg-config --cflags --libs libtine) && ./a.out embedded:DIR
+// The smallest program: stores one message. cc hello.c $(pkg-config --cflags --libs libtine) &&
+// ./a.out embedded:DIR
 #include <stdio.h>
 #include <tine_calls.h>
 

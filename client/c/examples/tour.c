@@ -1,9 +1,9 @@
-// The tour: what tine is for, end to end, on a store of its own in a temporary directory, or on
-// the server whose URL it is given.
+// The tour: what tine is for, end to end. It runs on a store of its own in a temporary directory,
+// or on the server whose URL is its argument.
 //
-// Every line it prints comes from a real call through libtine; the time behind it is that call's.
-// The lines that begin with an arrow are a second client's: it watches, and prints each event when
-// it arrives.
+// Every line that it prints is a real call through libtine, with the time that the call took. Lines
+// that begin with an arrow come from a second client, which watches and prints each event as it
+// arrives.
 
 #include <dirent.h>
 #include <pthread.h>

@@ -47,7 +47,8 @@ int tine_test_stop(TineTest *test, TineStatus *out_status);
 // returns when it answers. Codes as those of tine_test_start.
 int tine_test_restart(TineTest *test, TineStatus *out_status);
 
-// Stops tined, removes its store, and frees `test`. Returns as tine_test_stop does. NULL is allowed.
+// Stops tined, removes its store, and frees `test`. Returns as tine_test_stop does. NULL is
+// allowed.
 int tine_test_end(TineTest *test, TineStatus *out_status);
 
 #ifdef __cplusplus
