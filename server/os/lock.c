@@ -1,7 +1,7 @@
-// Locks.
+// Locks, with flock(2).
 //
-// A file may be removed while others wait for its lock: what counts is the file that the path
-// names, so whoever gets a lock looks whether it is still that one.
+// A lock file may be removed while another process waits for its lock. Only the file that the path
+// names counts, so after taking the lock it is checked whether the path still names that file.
 
 #include "os/lock.h"
 
@@ -18,8 +18,8 @@
 
 enum { PID_TEXT_BYTES = 32, LOCK_MODE = 0600, LOOKS_MAX = 500 };
 
-// Who holds a lock. It notes its pid a moment after it got the lock: until then the file is empty,
-// or names one that was killed. 0: it cannot be known.
+// Returns the pid of the process that holds a lock; 0 if it cannot be found out. The holder writes
+// its pid shortly after it got the lock. Until then the file is empty or names a dead process.
 static long holder_of(int descriptor)
 {
     for (int looks = 0; looks < LOOKS_MAX; looks++) {
@@ -32,7 +32,8 @@ static long holder_of(int descriptor)
     return 0;
 }
 
-// Opens and locks the file once. `*out_is_gone`: it was removed meanwhile. errno says what failed.
+// Tries once to open and lock the file. `*out_is_gone`: it was removed meanwhile; try again.
+// Returns -1 and sets errno on failure.
 static int open_locked(const char *path, bool *out_is_gone, bool *out_is_held)
 {
     *out_is_gone = *out_is_held = false;
@@ -71,7 +72,7 @@ Error lock_take(const char *path, const char *what, const char *advice, ErrorDet
     }
     int size = snprintf(pid, sizeof(pid), "%ld", (long)getpid());
     if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, pid, (size_t)size, 0) < 0) {
-        // The pid is a courtesy; a full disk must not keep anybody from starting.
+        // The pid is only for messages, so a full disk is no reason to fail.
     }
     *out_descriptor = descriptor;
     return ERROR_NONE;

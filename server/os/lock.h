@@ -1,16 +1,16 @@
-// Locks: a file that one process at a time holds, and that names it.
+// Lock files: a file that only one process at a time can lock, and that contains its pid.
 
 #pragma once
 
 #include "base/error.h"
 #include "report/error_detail.h"
 
-// Takes the lock, and holds it until the descriptor is closed or the process ends. ERROR_IO.
-// ERROR_UNAVAILABLE: another process holds it; `detail` says "WHAT is in use by the process with
-// pid N; ADVICE".
+// Takes the lock. The caller closes `*out_descriptor`, or ends, to release it. ERROR_UNAVAILABLE:
+// another process holds it; `detail` says "WHAT is in use by the process with pid N; ADVICE".
+// ERROR_IO.
 MUST_USE Error lock_take(const char *path, const char *what, const char *advice,
                          ErrorDetail *detail, int *out_descriptor);
 
-// Gives it back, and removes the file. (To close the descriptor is enough; the file then stays, and
-// names one that is gone.) -1 is allowed.
+// Releases the lock and removes the file. (Closing the descriptor releases it, too, but leaves the
+// file with the old pid.) `descriptor` may be -1.
 void lock_remove(const char *path, int descriptor);

@@ -1,11 +1,11 @@
-// Processes: which one this is.
+// Processes: tells a child of fork from its parent.
 //
-// What belongs to one process (locks, threads, connections) notes process_generation() when it is
-// made, and is left alone by a child of fork, where the generation is another. That is cheaper than
-// getpid, and no pid is given out twice.
+// Objects that belong to one process (locks, threads, connections) store process_generation() when
+// they are made. A child of fork has another generation and must not use them. This is cheaper than
+// getpid, and unlike a pid a generation is never used again.
 
 #pragma once
 
-// How many forks are between this process and the one that loaded the program; never the same in
-// a child as in its parent, once it was asked for in the parent.
+// Returns the number of forks between the process that loaded the program and this one. A child's
+// differs from its parent's if the parent has called this before the fork.
 unsigned process_generation(void);

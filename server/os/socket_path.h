@@ -10,10 +10,10 @@
 
 enum { SOCKET_PATH_BYTES_MAX = 107 }; // what an address of the kernel holds
 
-// Writes the path of the event socket that belongs to a request socket: a final ".sock" becomes
-// ".events", to any other path ".events" is added. False: it would be over SOCKET_PATH_BYTES_MAX.
+// Writes the path of the event socket that belongs to a request socket: replaces a final ".sock" by
+// ".events", or appends ".events". Returns false if it would be over SOCKET_PATH_BYTES_MAX.
 bool socket_path_of_events(const char *path, char out[SOCKET_PATH_BYTES_MAX + 1]);
 
-// Takes away the socket that a process which is gone left at the path. Whether one still listens
-// there is for the caller to know. ERROR_IO: what is there is no socket, or cannot be removed.
+// Removes the socket that a dead process left at the path. The caller must know that no process
+// listens there. ERROR_IO: the file is not a socket or cannot be removed.
 MUST_USE Error socket_path_clear(const char *path, ErrorDetail *detail);

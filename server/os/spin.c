@@ -1,8 +1,10 @@
+// Spinning: only numbers, no system calls.
+
 #include "os/spin.h"
 
 static const int64_t SPIN_NS = 60 * 1000;
 static const int64_t PATIENT_NS = 150 * 1000;
-static const int64_t GAP_NS = 20 * 1000; // who was not running for so long, others want to
+static const int64_t GAP_NS = 20 * 1000; // not run for this long: others need the processor
 static const int64_t REST_NS_MIN = 1000 * 1000;
 static const int64_t REST_NS_MAX = 128 * 1000 * 1000;
 

@@ -1,13 +1,12 @@
-// Waiting awake, for a moment, for what usually comes at once.
+// Spinning: waits for a message without sleeping, because it usually comes within microseconds.
 //
-// On an idle machine a thread that sleeps has sent a processor to sleep, and waking both takes some
-// 20 us: longer than most answers take to make. So whoever has just sent something looks for what
-// comes back a while longer than that before it sleeps. If that was in vain, because the other
-// side takes its time or needs this very processor, it is not tried again for a time that doubles
-// with each failure.
+// On an idle machine, waking a thread and its processor takes about 20 us, which is longer than it
+// takes to make most answers. So a thread that has just sent something polls for the answer for
+// 60 us before it sleeps. If nothing comes in that time, because the other side is slow or needs
+// this processor, the thread does not spin again for a rest, which doubles with each failure.
 //
-// A page takes its reader longer than that to decode. So when what was waited for in vain comes
-// soon after all, the next wait is longer; until one is in vain again.
+// A client takes longer than 60 us to decode a page. So if a message comes soon after a spin has
+// failed, the next spin is longer (150 us), until that fails too.
 //
 //     spin_begin(&spin, clock_monotonic_ns());
 //     while (!(has_come = look()) && spin_goes_on(&spin, clock_monotonic_ns()))
@@ -24,19 +23,20 @@
 
 typedef struct Spin {           // begins as zeros
     int64_t begun_ns, until_ns; // of this wait
-    int64_t seen_ns;            // when it was looked last
+    int64_t seen_ns;            // time of the last poll
     int64_t rest_ns, rest_until_ns;
     bool is_patient;
 } Spin;
 
-// The wait begins.
+// Begins a wait.
 void spin_begin(Spin *spin, int64_t now_ns);
 
-// Whether to look once more without sleeping.
+// Returns whether to poll once more. False: the caller sleeps.
 MUST_USE bool spin_goes_on(Spin *spin, int64_t now_ns);
 
-// It was worth it.
+// Call this if the message came while spinning.
 void spin_met(Spin *spin);
 
-// It has come, but nobody waited any more. Who never learns that leaves this out.
+// Call this if the message came after the spin had ended. A caller that does not learn when it came
+// may leave this out.
 void spin_missed(Spin *spin, int64_t now_ns);
