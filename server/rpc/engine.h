@@ -1,4 +1,5 @@
-// The engine: a store, its writer, and calls on them. No sockets.
+// The engine: runs calls on a store. Reads run on the caller's thread, writes on the writer. It
+// knows no sockets.
 
 #pragma once
 
@@ -7,9 +8,9 @@
 #include "rpc/rpc.h"
 #include "rpc/writer.h"
 
-// What the engine tells of. May be NULL.
+// Functions that the engine calls. Each may be NULL.
 typedef struct EngineHooks {
-    // The store has closed itself: every call fails from now on. Told once, on any thread.
+    // The store has closed itself, so every later call fails. Called once, on any thread.
     void (*store_failed)(void *context);
     void *context;
 } EngineHooks;
@@ -17,32 +18,32 @@ typedef struct EngineHooks {
 typedef struct EngineOptions {
     StoreOptions store;
     EngineHooks hooks;
-    bool writes_on_thread;      // all of them on the writer's own: for tests that tell it apart
-    size_t decode_budget_bytes; // 0: by each request's size. Tests set it to fail decoding
+    bool writes_on_thread;      // run all writes on the writer's own thread; for tests
+    size_t decode_budget_bytes; // 0: from each request's size; tests set it to make decoding fail
 } EngineOptions;
 
 // Errors as store_open's.
 MUST_USE Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **out);
 
-// Answers what was submitted and ends the threads: the events of the last commit have been put
-// into the queues of those who listen. Nothing may be submitted from now on.
+// Answers all submitted calls and ends the threads. The events of the last commit are in the
+// listeners' queues when this returns. Nothing may be submitted any more.
 void engine_end(Engine *engine);
 
 // The same, then closes the store. No event queue may be open. NULL is allowed.
 void engine_close(Engine *engine);
 
-// Where to listen to the events of each commit. Borrowed until the engine is closed.
+// Returns the hub for the events of each commit. Borrowed until the engine is closed.
 EventHub *engine_events(Engine *engine);
 
-// Ends the calls that wait for events, now and from now on.
+// Answers the calls that wait for events, and lets no later call wait.
 void engine_stop_waiting(Engine *engine);
 
-// Ends the writes that are queued, and all that come, with ERROR_UNAVAILABLE. The batch that runs
-// is answered as it ends.
+// Answers queued and later writes with ERROR_UNAVAILABLE. The running batch is answered normally.
 void engine_refuse_writes(Engine *engine);
 
-// Runs a call: a read right here, a write on the writer, or right here if it waits for nothing. Its
-// on_done runs once, on this thread or on the writer's. The call was reset before.
+// Runs a call, which must have been reset: a read on this thread, a write on the writer's thread, or
+// on this one if it need not wait for the disk. `on_done` of the call runs once, on this thread or
+// on one of the engine's.
 void engine_submit(Engine *engine, Rpc *rpc);
 
 // The same, and waits until it is done.
@@ -51,7 +52,7 @@ void engine_run(Engine *engine, Rpc *rpc);
 Store *engine_store(Engine *engine); // borrowed until the engine is closed
 void engine_writer_stats(Engine *engine, WriterStats *out);
 
-// What was counted of one method since the engine was opened.
+// Counts of one method since the engine was opened.
 enum { LATENCY_BUCKETS = 28 };
 
 typedef struct MethodCounts {

@@ -1,15 +1,15 @@
-// The hub: how the events of each commit reach those who listen in this process, be it the bus that
-// sends them on or a client of an embedded store.
+// The hub: passes the events of each commit to the listeners in this process: the bus, or a client
+// of an embedded store.
 //
-// Each listener has a queue. The writer puts a commit's events into every queue when the commit is
-// visible and before its calls are answered: who takes an event finds in the store what it tells
-// of. Broadcast events stand among them in their place. Of an aborted batch nothing is put.
+// Each listener has a queue. The writer puts the events of a commit into every queue after the
+// commit is visible and before its calls are answered, so a listener that takes an event finds its
+// effect in the store. Broadcast events are queued in order with the others. An aborted batch
+// queues nothing.
 //
-// Nothing that is kept can be missed: who opens a queue and then lists has in the list what was
-// committed before, in the queue what is committed later, and some of it in both (the sequence
-// tells). A queue is bounded. What does not fit is lost, and with it all that comes until the next
-// take, so that a loss is one gap: ListEvents fills it, up to the newest sequence that every batch
-// names.
+// No stored event can be missed: a listener that opens a queue and then calls ListEvents finds
+// earlier commits in the list, later ones in the queue, and some in both (compare the sequences). A
+// queue is bounded. If an event does not fit, it and all events until the next take are lost, so a
+// loss is one gap. ListEvents fills it, up to the newest sequence, which every batch contains.
 
 #pragma once
 
@@ -25,37 +25,39 @@ MUST_USE Error event_hub_open(uint64_t newest_sequence, EventHub **out);
 // No queue may be open. NULL is allowed.
 void event_hub_close(EventHub *hub);
 
-// Puts a commit's events into the queues. Copies them. `newest_sequence` is the store's by now.
+// Copies the events of a commit into the queues. `newest_sequence` is that of the store after it.
 void event_hub_put(EventHub *hub, const EventList *events, uint64_t newest_sequence);
 
-// What a take took: events as the bus sends them, and what is known of the others.
+// The result of a take: events as the bus sends them, and whether others are missing.
 typedef struct EventBatch {
     Buffer bytes;             // owned
     size_t read_bytes;        // of them, by event_batch_next
     uint64_t newest_sequence; // of all events of the store when the batch was taken
-    bool has_lost;            // behind these, events were lost
+    bool has_lost;            // events after these were lost
 } EventBatch;
 
-// Opens a queue that gets what is committed from now on, up to `bytes_max` at a time (0:
-// EVENT_QUEUE_BYTES_MAX). `out` is closed before the hub. ERROR_OUT_OF_MEMORY.
+// Opens a queue for the events of later commits. It holds at most `bytes_max` (0:
+// EVENT_QUEUE_BYTES_MAX). The caller closes `*out` before the hub. ERROR_OUT_OF_MEMORY.
 MUST_USE Error event_queue_open(EventHub *hub, size_t bytes_max, EventQueue **out);
 
-// No take may be running. What is queued is dropped. NULL is allowed.
+// Closes a queue and drops what is in it. No take may be running. NULL is allowed.
 void event_queue_close(EventQueue *queue);
 
-// A queue that is off gets nothing, drops what it has, and costs a commit nothing. New ones are on.
+// Switches a queue on or off. A queue that is off is empty, gets no events and costs a commit
+// nothing. New queues are on.
 void event_queue_turn(EventQueue *queue, bool is_on);
 
-// Takes all that is queued: waits for it until `until_ns` (monotonic; INT64_MAX: for ever; 0: not
-// at all) or until it is woken. False: there was nothing, only the newest sequence. `batch` was
-// zeroed or taken before; what it held is gone, its memory is used again.
+// Takes all queued events. If there are none, waits until `until_ns` (monotonic; INT64_MAX:
+// forever; 0: does not wait) or until it is woken. Returns false if there were none; the newest
+// sequence is set all the same. `batch` must be zeroed or from an earlier take, whose memory is
+// reused.
 bool event_queue_take(EventQueue *queue, int64_t until_ns, EventBatch *batch);
 
-// Ends the take that waits, or the next one, as if its time were up.
+// Ends the waiting take, or the next one, as if its time were up.
 void event_queue_wake(EventQueue *queue);
 
-// The next event of a batch. The slices borrow from it: the whole message of the bus (the topic, a
-// 0x00 byte, the encoded Event), and in it the topic and the Event. False: there is none.
+// Reads the next event of a batch. Returns false at the end. The slices borrow from the batch: the
+// whole message of the bus (the topic, a 0x00 byte, the encoded Event), and in it topic and Event.
 typedef struct HubEvent {
     Slice message, topic, event;
 } HubEvent;

@@ -1,6 +1,6 @@
-// Waiting calls. News that comes between a call's snapshot and its parking is not lost: the thread
-// compares what the call has seen with the newest sequence, whatever came first. A call that is run
-// and parked anew goes behind the others: one with much news keeps nobody else from his.
+// Waiting calls. An event between a call's snapshot and its parking is not missed, because the
+// thread compares the sequence that the call has seen with the newest one. A call that is run and
+// parked again goes to the end of the list, so a call with many events does not delay the others.
 
 #include "rpc/waiting.h"
 

@@ -1,7 +1,7 @@
-// Waiting calls: reads that found nothing and want to be run again when there is news.
+// Waiting calls: reads that found nothing and are run again when there are new events.
 //
-// A parked call holds no thread and no snapshot. One thread runs the parked calls again: those
-// whose news has come, and those whose time is up.
+// A parked call holds no thread and no snapshot. One thread runs a parked call again when there are
+// events for it or its time is up.
 
 #pragma once
 
@@ -9,20 +9,20 @@
 
 typedef struct Waiting Waiting;
 
-// `rerun` runs a call again and ends it or parks it anew; `is_last`: its time is up.
-// ERROR_OUT_OF_MEMORY: no memory or no thread, which `detail` tells.
+// Starts the thread. `rerun` runs a call again, and answers or parks it; `is_last`: it must not
+// park it. ERROR_OUT_OF_MEMORY: no memory or no thread; `detail` says which.
 MUST_USE Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Rpc *rpc, bool is_last),
                              ErrorDetail *detail, Waiting **out);
 
 // Runs all parked calls a last time and ends the thread. NULL is allowed.
 void waiting_stop(Waiting *waiting);
 
-// Runs all parked calls a last time and takes no more.
+// Runs all parked calls a last time. Later calls cannot be parked.
 void waiting_drain(Waiting *waiting);
 
-// Takes a call whose wait_after and wait_until_ns are set. False: too many wait already, or the
-// thread is stopping; the call is still the caller's.
+// Parks a call whose wait_after and wait_until_ns are set. Returns false if too many are parked, or
+// none may wait any more; the caller must then answer the call.
 MUST_USE bool waiting_park(Waiting *waiting, Rpc *rpc);
 
-// There are events up to this sequence.
+// Tells that the store has events up to this sequence. The calls that waited for them are run.
 void waiting_news(Waiting *waiting, uint64_t last_event_sequence);

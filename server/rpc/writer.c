@@ -1,15 +1,14 @@
-// The writer.
+// The writer. The thread that runs a batch has the writer's role. Only one thread has it at a time:
+// the writer's own thread, or a caller's that would only sleep until its call is answered (two
+// wake-ups cost more than a commit without a flush). A caller takes the role only if nothing is
+// queued and the thread is not waiting for more calls, so simultaneous calls still share one
+// commit.
 //
-// Who runs a batch has the writer's role, which is one thread's at a time: the writer's own, or
-// that of a caller who would only have slept until it is answered. Two wake-ups cost more than a
-// commit that nobody flushes. A caller takes the role only when nothing is queued and the thread
-// is not gathering company, so calls that come together still share one commit.
-//
-// One rule covers every failure: a handler that fails before its first put changed nothing, and the
-// batch goes on; one that fails after a put, or a transaction that fails, aborts the batch, and its
-// calls are run again one by one, so that one call's failure is never another's. A commit that
-// fails for another reason than a full disk leaves the file's state unknown: the store closes
-// itself and the batch is never run again.
+// Failures: a handler that fails before its first put has changed nothing, and the batch goes on.
+// If a handler fails after a put, or the transaction fails, the batch is aborted and its calls are
+// run again one by one, so that no call fails because of another. A commit that fails for another
+// reason than a full disk leaves the state of the file unknown: the store closes itself and the
+// batch is not run again.
 
 #include "rpc/writer.h"
 

@@ -1,8 +1,8 @@
-// The writer: one at a time, one transaction for all that is waiting.
+// The writer: runs writes in batches, one transaction for each batch.
 //
-// While a commit waits for the disk the next batch gathers; a lone call never waits for company.
-// Each reply is packed right after its handler, before the next call runs. Between batches the
-// writer runs slices of pending purges.
+// The calls that arrive during a commit make up the next batch. A single call does not wait for
+// others. Each reply is packed right after its handler, before the next call runs. Between batches
+// the writer runs slices of pending purges.
 
 #pragma once
 
@@ -15,7 +15,7 @@ typedef struct WriterStats {
     uint64_t queued_requests, queued_bytes;
 } WriterStats;
 
-// What the writer tells the engine.
+// Functions of the engine that the writer calls.
 typedef struct WriterHooks {
     void (*finish)(Rpc *rpc, Error error); // ends a call
     // Called for each commit, and for each batch that only broadcasts, before its calls end.
@@ -28,22 +28,21 @@ typedef struct WriterHooks {
 MUST_USE Error writer_start(Store *store, const WriterHooks *hooks, ErrorDetail *detail,
                             Writer **out);
 
-// Before the first call: writer_run only queues.
+// Makes writer_run always queue. Call it before the first call.
 void writer_forbid_leaders(Writer *writer);
 
-// Answers what is queued, then ends the thread. NULL is allowed.
+// Answers the queued calls, then ends the thread. NULL is allowed.
 void writer_stop(Writer *writer);
 
-// Ends what is queued, and all that comes, with ERROR_UNAVAILABLE; the batch that runs ends as
-// ever.
+// Answers queued and later calls with ERROR_UNAVAILABLE. The running batch is answered normally.
 void writer_refuse(Writer *writer);
 
-// Queues a decoded and checked write, or a read that is done but for a flush. ERROR_QUEUE_FULL,
-// ERROR_UNAVAILABLE (stopping): not queued.
+// Queues a decoded and checked write, or a read that only waits for a flush. ERROR_QUEUE_FULL,
+// ERROR_UNAVAILABLE (the writer stops): the call was not queued.
 MUST_USE Error writer_submit(Writer *writer, Rpc *rpc);
 
-// The same for a caller that will wait until the call is done: when the writer is idle the call is
-// run on this thread, and is done on return.
+// The same for a caller that waits for the result anyway: if the writer is idle, runs the call on
+// this thread; it is done on return.
 MUST_USE Error writer_run(Writer *writer, Rpc *rpc);
 
 void writer_stats(Writer *writer, WriterStats *out);
