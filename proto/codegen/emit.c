@@ -1,4 +1,4 @@
-// What several generated files have in common.
+// The parts that several generated files share.
 
 #include "emit.h"
 

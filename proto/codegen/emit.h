@@ -1,4 +1,4 @@
-// The emitters: each writes one kind of generated file from the model.
+// Emitters: each writes one generated file from the model.
 
 #pragma once
 
@@ -14,6 +14,6 @@ void emit_calls_source(const Model *model, FILE *out);
 void emit_descriptor_set_header(const Model *model, FILE *out);
 void emit_descriptor_set_source(const Model *model, FILE *out);
 
-// What several files have in common: their first line, and the includes of protobuf-c's headers.
+// The parts that several files share: the first line, and the includes of protobuf-c's headers.
 void emit_heading(const Model *model, FILE *out);
 void emit_includes(const Model *model, FILE *out);

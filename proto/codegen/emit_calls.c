@@ -1,5 +1,5 @@
-// tine_calls: the C client's typed calls. They show protobuf-c's full names: a public header must
-// not claim names as plain as `Session`.
+// Emits tine_calls, the C client's typed calls. They use protobuf-c's full names, because a public
+// header must not define names as common as `Session`.
 
 #include "emit.h"
 
@@ -9,7 +9,7 @@ static void emit_next(const Rpc *rpc, FILE *out);
 static void emit_traits_header(const Model *model, FILE *out);
 static void emit_traits_source(const Model *model, FILE *out);
 
-// The bits of TINE_TRAIT_…; a public header shows them, so they keep their values.
+// The values of TINE_TRAIT_…. They are in a public header, so they must not change.
 enum { BIT_READS = 1, BIT_WAITS = 2, BIT_STREAM = 4, BIT_BROADCASTS = 8 };
 
 void emit_calls_header(const Model *model, FILE *out)

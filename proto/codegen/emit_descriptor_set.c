@@ -1,4 +1,4 @@
-// descriptor_set: the contract itself as bytes, for Describe.
+// Emits descriptor_set: the contract itself as bytes, for Describe.
 
 #include "emit.h"
 #include "memory.h"

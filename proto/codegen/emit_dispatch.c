@@ -1,6 +1,6 @@
-// dispatch_table: the server's rows, one a call. Each points at typed thunks, and these at
-// functions that somebody must have written: a call without a handler does not link. A stream has
-// a row, so that the server can say what it is, but no functions.
+// Emits dispatch_table: the server's table with one row for each method. A row points at typed
+// thunks, and these call handlers, so a method without a handler does not link. A stream has a row
+// without functions, so that the server can say that it is a stream.
 
 #include "emit.h"
 

@@ -1,4 +1,4 @@
-// fields.h: the number of every field, so that C that reads or writes encoded bytes types none.
+// Emits fields.h: the number of every field, for C that reads or writes encoded bytes.
 //
 //     message Part { message Text { string text = 1; } Text text = 10; }
 //     FIELD_PART_TEXT = 10, FIELD_PART__TEXT_TEXT = 1

@@ -1,4 +1,4 @@
-// names.h: protobuf-c's names without the package, so that C reads `Session` and `ROLE_USER`.
+// Emits names.h: protobuf-c's names without the package, such as `Session` and `ROLE_USER`.
 //
 //     message Part { oneof kind { Text text = 1; } }     enum Role { ROLE_USER = 1; }
 //     Part, PART__INIT, part__descriptor                 Role, ROLE_USER, role__descriptor

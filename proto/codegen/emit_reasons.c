@@ -1,5 +1,5 @@
-// tine_reasons.h: enum Reason as the C client shows it, so that tine.h can name a reason without
-// protobuf-c's long names. A package without an enum Reason has an empty header.
+// Emits tine_reasons.h: the values of enum Reason with short names for users of libtine. If the
+// package has no enum Reason, the header is empty.
 
 #include "emit.h"
 

@@ -1,5 +1,5 @@
-// Identifiers: see identifier.h. A dot becomes two underscores; a capital that follows anything but
-// a capital begins a new word, so that "HTTPServer" is one word and "SessionId" two.
+// Identifiers. A dot becomes two underscores. A capital begins a new word unless it follows a
+// capital: "HTTPServer" is one word, "SessionId" is two.
 
 #include "identifier.h"
 #include "memory.h"

@@ -1,7 +1,7 @@
-// Identifiers: how protobuf-c turns a proto name into C names.
+// Identifiers: turns proto names into the C names that protobuf-c makes of them.
 //
-// The rules are protoc-c's own (c_helpers.cc of protobuf-c 1.4). Every function returns a new
-// string that the caller owns.
+// The rules are those of protoc-c (c_helpers.cc of protobuf-c 1.4). Each function returns a new
+// string, which the caller frees.
 
 #pragma once
 

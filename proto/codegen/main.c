@@ -1,7 +1,8 @@
-// tine-codegen: from protoc's descriptor set to the C that ties the service to its handlers.
+// tine-codegen: generates the C that connects a service to its handlers and clients, from protoc's
+// descriptor set.
 //
-// One run writes all files. Everything that can be wrong with the input is found while the model is
-// built, before the first file is opened.
+// One run writes all files. Errors in the input are found while the model is built, before the
+// first file is opened.
 
 #include "emit.h"
 
@@ -82,7 +83,7 @@ static bool options_parse(Options *options, int argument_count, char **arguments
     return false;
 }
 
-// `name` is a known option.
+// Stores the value of an option; `name` is a known one.
 static bool value_parse(Options *options, const char *name, char *value)
 {
     if (strcmp(name, "--rename") == 0) return rename_parse(options, value);

@@ -1,4 +1,4 @@
-// Memory: see memory.h.
+// Memory: every failed allocation ends the program with a message.
 
 #include "memory.h"
 

@@ -1,11 +1,12 @@
-// Memory that is there or ends the program: a short-lived tool need not recover.
+// Memory: these functions return memory or end the program, because a short-lived tool need not
+// recover.
 
 #pragma once
 
 #include <stddef.h>
 
-// The owned array `items` (NULL at first) moved to where it has room for `count` items.
+// Resizes the owned array `items`, which may be NULL, to `count` items. Returns its new place.
 void *memory_resize(void *items, size_t count, size_t item_bytes);
 
-// printf into a new string, which the caller owns.
+// Formats a new string, which the caller frees.
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

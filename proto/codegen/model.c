@@ -1,5 +1,6 @@
-// The model: see model.h. The tricky part is what may collide: enum values lose their prefix, and
-// two RPCs that differ in capitals only have the same handler.
+// The model. Building it checks for names that collide in C: enum values lose their prefix, field
+// constants do not show where the message's name ends, and two RPCs that differ only in capitals
+// would have the same handler.
 
 #include "model.h"
 #include "identifier.h"
@@ -133,7 +134,7 @@ static void messages_add(Model *model, Options *options, const Type *parent, siz
     for (size_t i = 0; i < count; i++) {
         Type *type = type_add(model, options, parent, messages[i]->name);
         type->message = messages[i];
-        // The array moves while the nested types are added: they get a copy of their parent.
+        // Adding nested types moves the array, so they get a copy of their parent.
         Type copy = *type;
         enums_add(model, options, &copy, messages[i]->n_enum_type, messages[i]->enum_type);
         messages_add(model, options, &copy, messages[i]->n_nested_type, messages[i]->nested_type);
@@ -148,7 +149,7 @@ static void enums_add(Model *model, Options *options, const Type *parent, size_t
     }
 }
 
-// The pointer is good until the next type is added.
+// Returns the new type. The pointer is valid until the next type is added.
 static Type *type_add(Model *model, Options *options, const Type *parent, const char *name)
 {
     model->types = memory_resize(model->types, model->type_count + 1, sizeof *model->types);
@@ -222,7 +223,7 @@ char *field_constant(const Type *type, size_t field_index)
     return name;
 }
 
-// The boundary between message and field is not seen in a constant's name.
+// Checks that no two fields have the same constant.
 static bool fields_check(const Model *model)
 {
     char **names = NULL;
@@ -335,7 +336,7 @@ static bool traits_add(Model *model, const Options *options)
     return true;
 }
 
-// `name` is as descriptors have it, with a dot in front.
+// Finds a message by its name in descriptors, which begins with a dot.
 static const Type *message_find(const Model *model, const char *name)
 {
     for (size_t i = 0; i < model->type_count; i++) {
@@ -360,7 +361,7 @@ static char *summary_find(const File *file, int service_index, int method_index)
     return NULL;
 }
 
-// In one line. NULL when there is none.
+// Returns the first sentence in one line, or NULL if there is none.
 static char *first_sentence(const char *text)
 {
     text += strspn(text, " \n");
@@ -407,7 +408,8 @@ static bool rpcs_check(const Model *model)
     return true;
 }
 
-// What the clients get to see does without them: they are most of its bytes.
+// Removes the comments. Clients get the descriptor set without them, because they are most of its
+// bytes.
 static void comments_drop(FileSet *files)
 {
     for (size_t i = 0; i < files->n_file; i++) {

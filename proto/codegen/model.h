@@ -1,5 +1,4 @@
-// The model: what the emitters need to know about one service and the types of its package, with
-// every C name worked out.
+// The model: one service and the types of its package, with all C names, as the emitters need them.
 
 #pragma once
 
@@ -16,7 +15,7 @@ typedef struct Rename {
     bool is_used;
 } Rename;
 
-// A trait that the contract itself does not show, as the command line gives it to a method.
+// A trait that the contract does not show. The command line gives it to a method.
 typedef enum Trait {
     TRAIT_BROADCAST,
     TRAIT_NEEDS_SERVER,
@@ -51,9 +50,9 @@ typedef struct Name {
 
 typedef struct Type {
     char *proto_name;                 // "tine.v1.Part.Text"
-    char *alias_path;                 // the alias, still with dots: "Part.Text"
-    Name full;                        // protobuf-c's: Tine__V1__Part__Text
-    Name alias;                       // ours: Part__Text
+    char *alias_path;                 // the alias with dots: "Part.Text"
+    Name full;                        // as protobuf-c has it: Tine__V1__Part__Text
+    Name alias;                       // in names.h: Part__Text
     const MessageDescriptor *message; // NULL for an enum
     const EnumDescriptor *enumeration;
 } Type;
@@ -66,9 +65,9 @@ typedef struct Rpc {
     const Type *request;
     const Type *response;
     bool is_write;
-    bool is_stream; // the client's channel puts it together: the server has no handler for it
-    bool waits;     // its request has a wait_ms: the server may hold it
-    bool has_pages; // its request has a cursor, its response a next_cursor
+    bool is_stream; // clients implement it with other calls: the server has no handler for it
+    bool waits;     // the request has a wait_ms: the server may hold the call
+    bool has_pages; // the request has a cursor, the response a next_cursor
     bool is_broadcast;
     bool needs_server;
 } Rpc;
@@ -83,13 +82,13 @@ typedef struct Model {
     size_t rpc_count;
 } Model;
 
-// Reads the descriptor set and builds the model. On failure says why on stderr and returns false.
-// `model` must be closed either way; it borrows from `options`.
+// Reads the descriptor set and builds the model. Returns false after printing why to stderr. The
+// caller closes `model` in both cases. It borrows from `options`.
 bool model_open(Model *model, Options *options);
 void model_close(Model *model);
 
-// The C name of the number of a message's field: FIELD_MESSAGE_PARENT_ID. The caller frees it.
+// Returns the C name of a field's number: FIELD_MESSAGE_PARENT_ID. The caller frees it.
 char *field_constant(const Type *type, size_t field_index);
 
-// Whether the file belongs to the service's package.
+// Returns whether the file belongs to the service's package.
 bool model_has_file(const Model *model, const File *file);
