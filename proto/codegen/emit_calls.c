@@ -15,14 +15,12 @@ enum { BIT_READS = 1, BIT_WAITS = 2, BIT_STREAM = 4, BIT_BROADCASTS = 8 };
 void emit_calls_header(const Model *model, FILE *out)
 {
     emit_heading(model, out);
-    fputs(
-        "\n// One function a call. Each returns the gRPC code, 0 when all went well; then\n"
-        "// `*out_response` is the caller's, who frees it with protobuf_c_message_free_unpacked.\n"
-        "// Otherwise it is left as it was. `request` and `options` (may be NULL) are borrowed\n"
-        "// until the call returns.\n\n"
-        "#pragma once\n\n"
-        "#include \"tine.h\"\n\n",
-        out);
+    fputs("\n// One function for each call. It returns the gRPC code. After 0 the caller frees\n"
+          "// `*out_response` with protobuf_c_message_free_unpacked; otherwise it is unchanged.\n"
+          "// `request` and `options` (may be NULL) are borrowed until the call returns.\n\n"
+          "#pragma once\n\n"
+          "#include \"tine.h\"\n\n",
+          out);
     emit_includes(model, out);
     emit_traits_header(model, out);
     for (size_t i = 0; i < model->rpc_count; i++) {
@@ -82,8 +80,8 @@ static void emit_traits_header(const Model *model, FILE *out)
             "enum {\n"
             "    TINE_TRAIT_READS = %d,      // it only reads\n"
             "    TINE_TRAIT_WAITS = %d,      // the server may hold it: its request has a wait_ms\n"
-            "    TINE_TRAIT_STREAM = %d,     // the client puts it together: it cannot be called\n"
-            "    TINE_TRAIT_BROADCASTS = %d, // it stores nothing: sent again, it happens again\n"
+            "    TINE_TRAIT_STREAM = %d,     // the client implements it: it cannot be called\n"
+            "    TINE_TRAIT_BROADCASTS = %d, // it stores nothing: sent twice, it happens twice\n"
             "};\n",
             BIT_READS, BIT_WAITS, BIT_STREAM, BIT_BROADCASTS);
     fputs("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"

@@ -11,7 +11,7 @@ static void emit_row(const Rpc *rpc, FILE *out);
 void emit_dispatch_header(const Model *model, FILE *out)
 {
     emit_heading(model, out);
-    fputs("\n// The calls that the server answers, and the functions that its handlers define.\n\n"
+    fputs("\n// The table of methods that the server answers, and the handlers that it calls.\n\n"
           "#pragma once\n\n"
           "#include \"base/error.h\"\n"
           "#include \"names.h\"\n\n"
@@ -23,15 +23,15 @@ void emit_dispatch_header(const Model *model, FILE *out)
           "    size_t path_bytes;\n"
           "    const char *name;\n"
           "    bool is_write;\n"
-          "    bool is_stream; // put together by the clients' channels: nothing runs it here\n"
+          "    bool is_stream; // the clients implement it: the server runs nothing\n"
           "    bool waits; // the request has a wait_ms: the server may hold it\n"
           "    bool is_broadcast; // stores nothing: its operation_id is not remembered\n"
           "    bool needs_server; // asks about the running server: no other process can answer\n"
           "    const ProtobufCMessageDescriptor *request;\n"
           "    const ProtobufCMessageDescriptor *response;\n"
-          "    // What needs no store; may fill in defaults. NULL for reads.\n"
+          "    // Checks what needs no store; may fill in defaults. NULL for reads.\n"
           "    Error (*check)(Rpc *rpc, ProtobufCMessage *request);\n"
-          "    // NULL for streams.\n"
+          "    // Runs the method. NULL for streams.\n"
           "    Error (*run)(Rpc *rpc, const ProtobufCMessage *request, "
           "ProtobufCMessage *response);\n"
           "} Method;\n\n"
@@ -44,7 +44,7 @@ void emit_dispatch_header(const Model *model, FILE *out)
     fputs("    METHOD_COUNT\n"
           "};\n\n"
           "extern const Method METHODS[METHOD_COUNT];\n\n"
-          "// NULL when there is no method with this path.\n"
+          "// Returns NULL if there is no method with this path.\n"
           "const Method *method_find(const char *path, size_t path_bytes);\n",
           out);
     for (size_t i = 0; i < model->rpc_count; i++) {

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Field numbers in descriptor.proto: SourceCodeInfo names a place by a path of them.
-enum { FILE_FIELD_SERVICE = 6, SERVICE_FIELD_METHOD = 2 };
-
 static FileSet *files_read(const char *path);
 static bool types_build(Model *model, Options *options);
 static void messages_add(Model *model, Options *options, const Type *parent, size_t count,
@@ -346,9 +343,20 @@ static const Type *message_find(const Model *model, const char *name)
     return NULL;
 }
 
+static int32_t field_number(const ProtobufCMessageDescriptor *type, const char *name)
+{
+    return (int32_t)protobuf_c_message_descriptor_get_field_by_name(type, name)->id;
+}
+
 static char *summary_find(const File *file, int service_index, int method_index)
 {
-    const int32_t path[] = {FILE_FIELD_SERVICE, service_index, SERVICE_FIELD_METHOD, method_index};
+    // SourceCodeInfo names a place by a path of field numbers and indexes.
+    const int32_t path[] = {
+        field_number(&google__protobuf__file_descriptor_proto__descriptor, "service"),
+        service_index,
+        field_number(&google__protobuf__service_descriptor_proto__descriptor, "method"),
+        method_index,
+    };
     if (!file->source_code_info) return NULL;
     for (size_t i = 0; i < file->source_code_info->n_location; i++) {
         const Google__Protobuf__SourceCodeInfo__Location *location =
