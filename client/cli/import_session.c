@@ -201,7 +201,7 @@ static int end_head(Import *import)
     return status ? import_fail_call(import) : EXIT_OK;
 }
 
-// The title may have been changed after the last entry that set it. Its hash is in the operation id,
+// The title may have changed after the last entry that set it. Its hash is in the operation id,
 // because an export that was made later may have another one.
 static int end_title(Import *import)
 {

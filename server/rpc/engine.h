@@ -41,9 +41,9 @@ void engine_stop_waiting(Engine *engine);
 // Answers queued and later writes with ERROR_UNAVAILABLE. The running batch is answered normally.
 void engine_refuse_writes(Engine *engine);
 
-// Runs a call, which must have been reset: a read on this thread, a write on the writer's thread, or
-// on this one if it need not wait for the disk. `on_done` of the call runs once, on this thread or
-// on one of the engine's.
+// Runs a call, which must have been reset: a read on this thread, a write on the writer's thread,
+// or on this one if it need not wait for the disk. `on_done` of the call runs once, on this thread
+// or on one of the engine's.
 void engine_submit(Engine *engine, Rpc *rpc);
 
 // The same, and waits until it is done.

@@ -5,12 +5,12 @@
 #include <sys/types.h>
 
 #include "kv/durable/data_file.h"
-#include "kv/durable/file_system.h"
 #include "kv/durable/flush.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/durable/recovery.h"
 #include "kv/durable/trim.h"
 #include "kv/kv.h"
+#include "os/file_system.h"
 #include "report/error_detail.h"
 
 enum { LETTERS, NUMBERS, TABLE_COUNT };

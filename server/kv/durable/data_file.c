@@ -20,12 +20,12 @@
 #include "base/limits.h"
 #include "kv/durable/data_file_fields.h"
 #include "kv/durable/file_names.h"
-#include "kv/durable/file_system.h"
 #include "kv/durable/flush.h"
 #include "kv/durable/lmdb_error.h"
 #include "kv/durable/lock_pair.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/durable/recovery.h"
+#include "os/file_system.h"
 
 // The map's size when the disk decides. The smallest is still tried where address space is scarce.
 #define MAP_BYTES_SMALLEST (UINT64_C(1) << 30)

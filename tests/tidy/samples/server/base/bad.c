@@ -1,8 +1,6 @@
 // A sample for tests/tidy/style: every rule that one file can break. "ä" is one column.
 
 #include "base/error.h"
-#include "kv/kv.h"
-#include <lmdb.h>
 
 // strcpy( in a comment is no call, and neither is sprintf("gets(") in a string.
 static const char TEXT[] = "strcpy(a, \"b\"); goto end;";

@@ -1,6 +1,6 @@
 // File systems that are not local, by their magic numbers.
 
-#include "kv/durable/file_system.h"
+#include "os/file_system.h"
 
 #include <errno.h>
 #include <linux/magic.h>

@@ -1,4 +1,0 @@
-#include <lmdb.h>
-
-#include "kv/durable/options.h"
-#include "kv/kv.h"
