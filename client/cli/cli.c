@@ -24,8 +24,8 @@ ExitCode exit_code_of(int status_code)
 static void say_line(const char *format, va_list arguments)
 {
     int error = errno; // of %m
-    fflush(stdout);
-    Printer err = print_to_stderr();
+    Printer out = print_to_stdout(), err = print_to_stderr();
+    print_flush(&out);
     print(&err, "tine: ");
     errno = error;
     print_list(&err, format, arguments);
@@ -52,8 +52,8 @@ int cli_say(ExitCode code, const char *format, ...)
 
 void cli_note(const char *format, ...)
 {
-    fflush(stdout);
-    Printer err = print_to_stderr();
+    Printer out = print_to_stdout(), err = print_to_stderr();
+    print_flush(&out);
     va_list arguments;
     va_start(arguments, format);
     print_list(&err, format, arguments);

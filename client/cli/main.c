@@ -2,7 +2,6 @@
 
 #include <locale.h>
 #include <signal.h>
-#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,13 +17,11 @@ enum {
     WIDTH_DEFAULT = 80,
     WIDTH_MIN = 20,
     WIDTH_MAX = 1000,
-    OUTPUT_BUFFER_BYTES = 64 * 1024,
     TIMEOUT_MS = 30 * 1000,
     TIMEOUT_MS_MAX = 3600 * 1000,
 };
 
 static void set_locale(void);
-static void set_output(void);
 static int run(Cli *cli, int argument_count, char **arguments);
 static void read_terminal(Cli *cli);
 static int read_globals(Cli *cli);
@@ -35,11 +32,13 @@ int main(int argument_count, char **arguments)
     static Cli cli;
     cli.call = (TineCallOptions){.out_status = &cli.status, .timeout_ms = TIMEOUT_MS};
     set_locale();
-    set_output();
+    print_set_buffers();
+    signal(SIGPIPE, SIG_DFL); // `| head` ends us, whatever our parent thinks of the signal
     int code = run(&cli, argument_count, arguments);
     tine_close(cli.tine);
     // What could not be written is a failure too: a full disk, say.
-    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_OK) {
+    Printer out = print_to_stdout();
+    if (!print_flush(&out) && code == EXIT_OK) {
         code = cli_say(EXIT_FAILED, "the output could not be written: %m");
     }
     pager_end();
@@ -51,16 +50,6 @@ int main(int argument_count, char **arguments)
 static void set_locale(void)
 {
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) (void)setlocale(LC_CTYPE, "C.UTF-8");
-}
-
-// One thread prints, and often very much.
-static void set_output(void)
-{
-    static char buffer[OUTPUT_BUFFER_BYTES];
-    (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
-    (void)setvbuf(stderr, NULL, _IOLBF, 0); // a message is one write, so others cannot split it
-    (void)__fsetlocking(stdout, FSETLOCKING_BYCALLER);
-    signal(SIGPIPE, SIG_DFL); // `| head` ends us, whatever our parent thinks of the signal
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)

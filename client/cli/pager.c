@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "text/print.h"
+
 static volatile pid_t pager; // 0: none runs
 
 static void wait_for_it(void)
@@ -91,6 +93,7 @@ void pager_begin(void)
 
 void pager_end(void)
 {
-    fflush(stdout);
+    Printer out = print_to_stdout();
+    print_flush(&out);
     wait_for_it();
 }

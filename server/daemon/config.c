@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "os/path.h"
+#include "text/print.h"
 #include "text/utf8.h"
 
 typedef enum OptionKind {
@@ -345,36 +346,40 @@ Error config_read(int argument_count, char **arguments, ErrorDetail *detail, Con
 
 void config_print(const Config *config)
 {
+    Printer out = print_to_stdout();
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const Option *option = &OPTIONS[i];
         const void *place = (const char *)config + option->offset;
-        printf("%s=", option->name);
+        const char *text = place;
+        print(&out, "%s=", option->name);
         switch (option->kind) {
-        case OPTION_FLAG: puts(*(const bool *)place ? "1" : "0"); break;
-        case OPTION_TEXT: puts(place); break;
-        case OPTION_NUMBER: printf("%llu\n", *(const unsigned long long *)place); break;
-        case OPTION_DURATION: printf("%llums\n", *(const unsigned long long *)place); break;
-        case OPTION_CHOICE: puts(option->choices[*(const int *)place]); break;
+        case OPTION_FLAG: print(&out, *(const bool *)place ? "1\n" : "0\n"); break;
+        case OPTION_TEXT: print_block(&out, slice_of(*text ? text : "\n"), "", 0); break;
+        case OPTION_NUMBER: print(&out, "%llu\n", *(const unsigned long long *)place); break;
+        case OPTION_DURATION: print(&out, "%llums\n", *(const unsigned long long *)place); break;
+        case OPTION_CHOICE: print(&out, "%s\n", option->choices[*(const int *)place]); break;
         }
     }
 }
 
 void config_print_help(void)
 {
-    puts("tined: keeps the conversations of the AI agents on this host.\n\n"
-         "    tined [OPTION…]\n");
+    Printer out = print_to_stdout();
+    print(&out, "tined: keeps the conversations of the AI agents on this host.\n\n"
+                "    tined [OPTION…]\n\n");
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         char name[NAME_BYTES_MAX + NAME_BYTES_MAX];
         const char *value = OPTIONS[i].value_name;
         snprintf(name, sizeof(name), "--%s%s%s", OPTIONS[i].name, value ? " " : "",
                  value ? value : "");
-        printf("  %-24s %s\n", name, OPTIONS[i].help);
+        print(&out, "  %-24s %s\n", name, OPTIONS[i].help);
     }
-    puts("  --check-config           say what would be done, and do nothing\n"
-         "  --version\n"
-         "  --help\n\n"
-         "Each option is an environment variable too: --log-level is TINE_LOG_LEVEL, and\n"
-         "TINE_EPHEMERAL is 1 or 0. A flag wins.\n\n"
-         "Exit codes: 0 it was told to stop, 1 it cannot run, 2 wrong usage, 3 the store or the\n"
-         "socket is in use, 4 the store failed.");
+    print(&out,
+          "  --check-config           say what would be done, and do nothing\n"
+          "  --version\n"
+          "  --help\n\n"
+          "Each option is an environment variable too: --log-level is TINE_LOG_LEVEL, and\n"
+          "TINE_EPHEMERAL is 1 or 0. A flag wins.\n\n"
+          "Exit codes: 0 it was told to stop, 1 it cannot run, 2 wrong usage, 3 the store or the\n"
+          "socket is in use, 4 the store failed.\n");
 }

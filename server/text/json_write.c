@@ -18,6 +18,8 @@ static void write_escape(FILE *out, uint32_t code_point)
     switch (code_point) {
     case '"': fputs("\\\"", out); return;
     case '\\': fputs("\\\\", out); return;
+    case '\b': fputs("\\b", out); return;
+    case '\f': fputs("\\f", out); return;
     case '\n': fputs("\\n", out); return;
     case '\r': fputs("\\r", out); return;
     case '\t': fputs("\\t", out); return;
@@ -31,21 +33,33 @@ static void write_escape(FILE *out, uint32_t code_point)
     }
 }
 
-// The bytes of a code point that may stand in a JSON string as they are; 0: it may not.
-static size_t plain_size(Slice text)
+// How many bytes of a text may stand in a JSON string as they are: those of its first code point,
+// or 0.
+typedef size_t PlainBytes(Slice text);
+
+static bool is_plain_ascii(uint8_t byte)
 {
-    uint8_t first = text.bytes[0];
-    if (first < 0x80) return first >= ' ' && first != '"' && first != '\\' && first != 0x7F;
+    return byte >= ' ' && byte != '"' && byte != '\\';
+}
+
+static size_t plain_for_terminal(Slice text)
+{
+    if (text.bytes[0] < 0x7F) return is_plain_ascii(text.bytes[0]);
     CodePoint point = utf8_decode(text);
     return point.is_valid && !display_is_unsafe(point.value) ? point.size : 0;
 }
 
-void json_write_text_piece(FILE *out, Slice text)
+static size_t plain_for_json(Slice text)
+{
+    return is_plain_ascii(text.bytes[0]);
+}
+
+static inline void write_piece(FILE *out, Slice text, PlainBytes *plain_bytes)
 {
     while (text.size > 0) {
         size_t plain = 0, size = 1;
         while (plain < text.size && size > 0) {
-            size = plain_size(slice_skip(text, plain));
+            size = plain_bytes(slice_skip(text, plain));
             plain += size;
         }
         fwrite(text.bytes, 1, plain, out);
@@ -59,6 +73,18 @@ void json_write_text_piece(FILE *out, Slice text)
         }
         text = slice_skip(text, point.size);
     }
+}
+
+void json_write_text_piece(FILE *out, Slice text)
+{
+    write_piece(out, text, plain_for_terminal);
+}
+
+void json_write_text_as_js(FILE *out, Slice text)
+{
+    putc('"', out);
+    write_piece(out, text, plain_for_json);
+    putc('"', out);
 }
 
 void json_write_text(FILE *out, Slice text)

@@ -1,5 +1,4 @@
-// Writing JSON strings. Whatever display_is_unsafe is written as \u escapes, so JSON can be looked
-// at on a terminal as it is.
+// Writing JSON strings.
 
 #pragma once
 
@@ -7,8 +6,14 @@
 
 #include "base/slice.h"
 
-// Writes a text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+// Writes a text as a JSON string with its quotes. Whatever display_is_unsafe is written as \u
+// escapes, so the JSON can be looked at on a terminal as it is. Bytes that are not UTF-8 become
+// U+FFFD.
 void json_write_text(FILE *out, Slice text);
+
+// Writes a text as JSON.stringify does: only what JSON requires is escaped. For files of other
+// programs; not for a terminal. `text` must be UTF-8.
+void json_write_text_as_js(FILE *out, Slice text);
 
 // Writes bytes in base64 with quotes.
 void json_write_bytes(FILE *out, Slice bytes);

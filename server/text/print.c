@@ -3,6 +3,7 @@
 #include "text/print.h"
 
 #include <errno.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ enum {
     TAB_COLUMNS = 8,
     NUMBER_BYTES_MAX = 512, // a double with %f has up to 310 digits
     SPEC_BYTES_MAX = 16,
+    STDOUT_BUFFER_BYTES = 64 * 1024,
 };
 
 Printer print_to_stdout(void)
@@ -354,7 +356,19 @@ void print_json_text(const Printer *out, Slice text)
     json_write_text(out->file, text);
 }
 
+void print_set_buffers(void)
+{
+    static char buffer[STDOUT_BUFFER_BYTES];
+    (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    (void)setvbuf(stderr, NULL, _IOLBF, 0);
+    (void)__fsetlocking(stdout, FSETLOCKING_BYCALLER);
+}
+
 bool print_flush(const Printer *out)
 {
-    return fflush(out->file) == 0;
+    static int first_error; // an earlier flush may have dropped what could not be written
+    if (fflush(out->file) != 0 && first_error == 0) first_error = errno;
+    if (!ferror(out->file)) return true;
+    errno = first_error != 0 ? first_error : EIO;
+    return false;
 }

@@ -58,7 +58,12 @@ void print_block(const Printer *out, Slice text, const char *indent, size_t line
 // Prints a text as a JSON string with its quotes.
 void print_json_text(const Printer *out, Slice text);
 
-// Writes what is buffered. Returns false if it could not be written.
+// Buffers standard output fully, also on a terminal, and standard error by lines, so that a message
+// is one write and others cannot split it. Only one thread may print to standard output then. Must
+// be called before anything is printed.
+void print_set_buffers(void);
+
+// Writes what is buffered. Returns false, with errno, if that or an earlier write failed.
 bool print_flush(const Printer *out);
 
 // Returns the text as %s prints it, in at most `columns_max` columns (0: no limit). The caller

@@ -28,6 +28,7 @@ TEST(json_write_escapes_what_json_and_terminals_cannot_take)
 {
     check_written(json_write_text, slice_of("a\"b\\c\nd\re\tf/é一🙂"),
                   "\"a\\\"b\\\\c\\nd\\re\\tf/é一🙂\"");
+    check_written(json_write_text, slice_of("\b\f\001"), "\"\\b\\f\\u0001\"");
     check_written(json_write_text, slice_of("\033]52;\007\177\xc2\x9b"),
                   "\"\\u001b]52;\\u0007\\u007f\\u009b\"");
     check_written(json_write_text, slice_of("\u00ad\u200b\u202e\u2066\ufeff"),
@@ -37,6 +38,12 @@ TEST(json_write_escapes_what_json_and_terminals_cannot_take)
     check_written(json_write_text, slice_of("a\xff\xed\xa0\x80z"),
                   "\"a\ufffd\ufffd\ufffd\ufffdz\"");
     check_written(json_write_text_piece, slice_of("a\"b"), "a\\\"b");
+}
+
+TEST(json_write_as_js_escapes_what_json_requires_alone)
+{
+    check_written(json_write_text_as_js, slice_of("\"\\\b\f\n\r\t\001\037/\177é\u202e🙂"),
+                  "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f/\177é\u202e🙂\"");
 }
 
 TEST(json_write_every_code_point_comes_back)

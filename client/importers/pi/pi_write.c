@@ -24,19 +24,7 @@ typedef struct Line {
 
 void pi_write_text(FILE *out, const char *text)
 {
-    static const char ESCAPED[] = "\"\\\b\f\n\r\t", LETTERS[] = "\"\\bfnrt";
-    putc('"', out);
-    for (; *text; text++) {
-        const char *found = strchr(ESCAPED, *text);
-        if (found) {
-            fprintf(out, "\\%c", LETTERS[found - ESCAPED]);
-        } else if ((unsigned char)*text < 0x20) {
-            fprintf(out, "\\u%04x", (unsigned)*text);
-        } else {
-            putc(*text, out);
-        }
-    }
-    putc('"', out);
+    json_write_text_as_js(out, slice_of(text));
 }
 
 static void put_member(FILE *out, const char *name, const char *text)
