@@ -23,11 +23,10 @@ typedef struct PiEntrySource {
 // The references of an entry, as the file has them. The import replaces them by IDs of the store.
 // An empty one is not there.
 typedef struct PiReferences {
-    char *target_id;     // of a label, or where a branch summary comes from
-    bool has_first_kept; // a compaction names its first kept entry:
-    char *first_kept_id; // by this ID …
-    int64_t
-        first_kept_place; // … or, in version 1, by number (the first line of JSON is 0); else -1
+    char *target_id;          // of a label, or where a branch summary comes from
+    bool has_first_kept;      // a compaction names its first kept entry:
+    char *first_kept_id;      // by this ID …
+    int64_t first_kept_place; // … or, in version 1, by its place among the lines of JSON; else -1
 } PiReferences;
 
 // Fills `out` and `out_references`, which live in the arena. ERROR_TOO_LONG: the arena's budget is
