@@ -102,7 +102,7 @@ static int fail(const Backup *backup, Error error, const ErrorDetail *detail)
     }
     bool is_missing = store_files_bytes(backup->from.directory) == 0;
     int code = place_fail(error, detail);
-    if (is_missing) return EXIT_NOT_FOUND;
+    if (is_missing && error != ERROR_INVALID_ARGUMENT) return EXIT_NOT_FOUND;
     bool is_damaged = verified->error || (verified->is_read && !verified_is_clean(verified));
     if (!is_damaged) return code;
     return cli_say(EXIT_FAILED, "no backup was made; --damaged makes one all the same");

@@ -13,6 +13,7 @@
 
 static int read_request(const char *argument, const ProtobufCMethodDescriptor *method,
                         ProtobufCMessage **out);
+static const void *field_named(const ProtobufCMessage *message, const char *name);
 static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request);
 
 static int run(Cli *cli, int argument_count, char **arguments)
@@ -28,6 +29,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
     Tine *tine;
     code = cli_connect(cli, &tine);
     if (code) return code;
+    // A call that waits for news as long as the request says has that much more time.
+    const uint32_t *wait_ms = field_named(request, "wait_ms");
+    if (wait_ms && !option_text(cli, "timeout")) cli->call.timeout_ms += *wait_ms;
     char path[METHOD_PATH_BYTES_MAX];
     method_path(method, path);
     if (tine_method_is_stream(path)) return watch(cli, tine, request);

@@ -113,10 +113,18 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (cli->is_json) print(&cli->out, "{\"damage\": [");
     Verified verified;
     ErrorDetail detail = {{0}};
+    VerifyOptions options = {
+        .directory = place.directory,
+        .found = print_damage,
+        .context = &printing,
+    };
+    Verification verification;
+    Error error = verify_begin(&options, &detail, &verification);
+    if (error) return place_fail(error, &detail);
     Progress *progress = progress_begin("checking", NULL, 0);
-    Error error = verify_store(place.directory, print_damage, &printing, &detail, &verified);
+    verify_end(&verification, &verified);
     progress_end(progress);
-    return error ? place_fail(error, &detail) : print_result(cli, &verified);
+    return print_result(cli, &verified);
 }
 
 static const Option OPTIONS[] = {

@@ -38,9 +38,14 @@ static Error copy_make(const StoreCopy *copy, uint64_t bytes, const BackupHooks 
 static Error copy_check(const char *copy, const BackupHooks *hooks, ErrorDetail *detail,
                         Verified *out)
 {
-    hook_begin(hooks, "checking", NULL, 0);
-    Error error = verify_copy(copy, detail, out);
-    hook_end(hooks);
+    VerifyOptions options = {.directory = copy, .is_copy = true};
+    Verification verification;
+    Error error = verify_begin(&options, detail, &verification);
+    if (!error) {
+        hook_begin(hooks, "checking", NULL, 0);
+        verify_end(&verification, out);
+        hook_end(hooks);
+    }
     partial_clean(copy);
     return error;
 }

@@ -157,7 +157,8 @@ static Error swap(const StoreOptions *options, ErrorDetail *detail)
         if (error && store_files_bytes(copy.text) > 0) store_files_remove(kept.text);
     }
     store_files_remove(copy.text);
-    return error;
+    if (!error || !detail) return error;
+    return error_say(detail, error, "the store cannot be migrated: %s", detail->text);
 }
 
 // Keeps the old store in the first directory whose name is free.

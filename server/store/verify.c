@@ -10,28 +10,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct Checking {
-    const char *directory;
-    bool may_write;
-    StoreCheckOptions options;
-} Checking;
-
-static void check(const Checking *checking, Verified *out)
+static void check(const VerifyOptions *verify, Verified *out)
 {
-    StoreOptions options = {.directory = checking->directory, .is_read_only = !checking->may_write};
+    StoreOptions options = {.directory = verify->directory, .is_read_only = !verify->is_copy};
+    StoreCheckOptions check_options = {verify->found, verify->context};
     Store *store = NULL;
     out->error = store_open(&options, &out->detail, &store);
     if (out->error) return;
     snprintf(out->instance_id, sizeof(out->instance_id), "%s", store_instance_id(store));
-    out->error = store_check(store, &checking->options, &out->result);
+    out->error = store_check(store, &check_options, &out->result);
     out->is_read = out->error == ERROR_NONE;
     store_close(store);
 }
 
-static void become_checker(const Checking *checking, int out)
+static void become_checker(const VerifyOptions *options, int out)
 {
     Verified verified = {.is_read = false};
-    check(checking, &verified);
+    check(options, &verified);
     fflush(NULL);
     ssize_t size = write(out, &verified, sizeof(verified));
     _exit(size == sizeof(verified) ? 0 : 1);
@@ -62,16 +57,15 @@ static void wait_for(pid_t child, Verified *out)
              "the file is broken: the process that read it was ended by %s", end);
 }
 
-static Error verify(const Checking *checking, ErrorDetail *detail, Verified *out)
+Error verify_begin(const VerifyOptions *options, ErrorDetail *detail, Verification *out)
 {
     int ends[2];
-    *out = (Verified){.is_read = false};
     fflush(NULL);
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return error_say(detail, ERROR_IO, "cannot start the check: pipe: %s", strerror(errno));
     }
     pid_t child = fork();
-    if (child == 0) become_checker(checking, ends[1]);
+    if (child == 0) become_checker(options, ends[1]);
     int fork_errno = errno;
     close(ends[1]);
     if (child < 0) {
@@ -79,23 +73,16 @@ static Error verify(const Checking *checking, ErrorDetail *detail, Verified *out
         return error_say(detail, ERROR_IO, "cannot start the check: fork: %s",
                          strerror(fork_errno));
     }
-    read_result(ends[0], out);
-    close(ends[0]);
-    wait_for(child, out);
+    *out = (Verification){.result = ends[0], .process = child};
     return ERROR_NONE;
 }
 
-Error verify_store(const char *directory, void (*found)(void *context, const Damage *damage),
-                   void *context, ErrorDetail *detail, Verified *out)
+void verify_end(Verification *verification, Verified *out)
 {
-    Checking checking = {.directory = directory, .options = {found, context}};
-    return verify(&checking, detail, out);
-}
-
-Error verify_copy(const char *directory, ErrorDetail *detail, Verified *out)
-{
-    Checking checking = {.directory = directory, .may_write = true};
-    return verify(&checking, detail, out);
+    *out = (Verified){.is_read = false};
+    read_result(verification->result, out);
+    close(verification->result);
+    wait_for(verification->process, out);
 }
 
 bool verified_is_clean(const Verified *verified)

@@ -1,7 +1,7 @@
 // Verification: checks a store in a separate process. If the file is broken below the level that
 // the engine handles, reading it can kill the reading process. Here this is a finding, not a crash.
 //
-// These functions fork. Do not call them while another thread holds a lock that the check needs.
+// verify_begin forks. Do not call it while another thread holds a lock that the check needs.
 
 #pragma once
 
@@ -16,15 +16,26 @@ typedef struct Verified {
     char instance_id[INSTANCE_ID_BYTES + 1];
 } Verified;
 
-// Checks the store in a directory that no daemon has open. Calls `found`, unless it is NULL, for
-// each damage. `found` runs in the other process: what it prints is visible, what it stores is
-// lost. ERROR_IO: the process could not be started.
-MUST_USE Error verify_store(const char *directory,
-                            void (*found)(void *context, const Damage *damage), void *context,
-                            ErrorDetail *detail, Verified *out);
+typedef struct VerifyOptions {
+    const char *directory; // no daemon may have the store open
+    bool is_copy; // an unfinished copy, which nobody else has open: migrate an older format
+    // Called for each damage, unless it is NULL. It runs in the other process: what it prints is
+    // visible, what it stores is lost.
+    void (*found)(void *context, const Damage *damage);
+    void *context;
+} VerifyOptions;
 
-// Checks an unfinished copy, which nobody else has open. Migrates it if its format is older.
-MUST_USE Error verify_copy(const char *directory, ErrorDetail *detail, Verified *out);
+typedef struct Verification { // a check that runs
+    int result;
+    int process;
+} Verification;
+
+// Starts a check. The caller ends it with verify_end, and may start threads in between, for example
+// to show progress. ERROR_IO: the process could not be started.
+MUST_USE Error verify_begin(const VerifyOptions *options, ErrorDetail *detail, Verification *out);
+
+// Waits for the result.
+void verify_end(Verification *verification, Verified *out);
 
 // Returns whether the store was read and has no damage.
 bool verified_is_clean(const Verified *verified);

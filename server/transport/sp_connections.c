@@ -41,6 +41,7 @@ Error sp_connections_open(Listener *listener, ErrorDetail *detail, SpConnections
     SpConnections *connections = calloc(1, sizeof(SpConnections));
     if (!connections) return ERROR_OUT_OF_MEMORY;
     connections->shared = (SpShared){listener, epoll_create1(EPOLL_CLOEXEC)};
+    int poller_errno = errno;
     connections->hello_timer = -1;
     connections->free_place = NONE;
     pthread_mutex_init(&connections->mutex, NULL);
@@ -48,6 +49,10 @@ Error sp_connections_open(Listener *listener, ErrorDetail *detail, SpConnections
     connections->place_count = listener->group.count_max + GREETING_MAX;
     connections->places = calloc(connections->place_count, sizeof(SpConnection));
     Error error = connections->places ? ERROR_NONE : ERROR_OUT_OF_MEMORY;
+    if (!error && connections->shared.poller < 0) {
+        error = error_say(detail, ERROR_IO, "cannot watch connections: epoll_create1: %s",
+                          strerror(poller_errno));
+    }
     if (!error) error = timer_open("wait for hellos", detail, &connections->hello_timer);
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = NUMBER_HELLO};
     if (!error && epoll_ctl(connections->shared.poller, EPOLL_CTL_ADD, connections->hello_timer,
