@@ -9,9 +9,9 @@
 #include "channel_sp.h"
 #include "client.h"
 #include "os/socket_path.h"
+#include "status.h"
 #if TINE_HAS_NNG
 #include "channel_nng.h"
-#include "status.h"
 #endif
 
 static const char EMBEDDED[] = "embedded:";
