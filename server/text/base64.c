@@ -16,7 +16,7 @@ void base64_encode(Slice bytes, char *out)
     }
 }
 
-// The value of a digit, -1 for another byte.
+// Returns the value of a digit, -1 for another byte.
 static int digit_value(uint8_t byte, Base64Form form)
 {
     if (byte >= 'A' && byte <= 'Z') return byte - 'A';
@@ -38,7 +38,7 @@ size_t base64_decode(Slice text, Base64Form form, void *out)
     bool is_padded = (size + padding) % 4 == 0;
     if (size % 4 == 1 || (!is_padded && (padding > 0 || form == BASE64_CANONICAL))) return SIZE_MAX;
 
-    uint32_t group = 0; // the digits so far; only its low bits are used
+    uint32_t group = 0; // the last digits; only the low bits are used
     for (size_t i = 0; i < size; i++) {
         int digit = digit_value(text.bytes[i], form);
         if (digit < 0) return SIZE_MAX;

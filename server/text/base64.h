@@ -9,7 +9,7 @@ typedef enum Base64Form {
     BASE64_CANONICAL, // what base64_encode writes: decoding and encoding give the same text
 } Base64Form;
 
-// Room for the characters that base64_encode writes, and for the bytes that base64_decode does.
+// The characters that base64_encode writes, and the most bytes that base64_decode writes.
 static inline size_t base64_encoded_bytes(size_t size)
 {
     return (size + 2) / 3 * 4;

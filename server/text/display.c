@@ -1,4 +1,4 @@
-// The list of unsafe code points is sorted, and is searched by halves.
+// The list is sorted and is searched by halves.
 
 #include "text/display.h"
 

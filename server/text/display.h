@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Whether a code point acts or hides where it is printed: controls, line and paragraph separators,
-// marks that change the direction of text, characters that cannot be seen (but not the joiner and
-// the variation selectors that emoji need), private use, and noncharacters. It must be written as
-// an escape or by name. This is the only list of them.
+// Returns whether a code point acts or hides where it is printed: controls, line and paragraph
+// separators, marks that change the direction of text, characters that cannot be seen (except the
+// joiner and the variation selectors that emoji need), private use, and noncharacters. Write such a
+// code point as an escape or by name. This is the only list of them.
 bool display_is_unsafe(uint32_t code_point);
 
-// The columns that a code point takes: 0, 1 or 2. Depends on the LC_CTYPE of the process; 0 where
-// that does not know the code point.
+// Returns the columns that a code point takes: 0, 1 or 2. Depends on the LC_CTYPE of the process; 0
+// for a code point that it does not know.
 size_t display_columns(uint32_t code_point);

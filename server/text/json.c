@@ -1,5 +1,5 @@
-// JSON: one pass over the bytes, without recursion. The open brackets are a stack of single bits
-// (set: an object), so that the deepest text costs as many bits as it may have levels.
+// Validates JSON in one pass over the bytes, without recursion. The open brackets are a stack of
+// single bits (1: an object), so nesting costs one bit a level.
 
 #include "text/json.h"
 
@@ -8,7 +8,7 @@
 
 typedef struct Json {
     Slice text;
-    size_t at; // the next byte; where it went wrong, after a failure
+    size_t at; // the next byte; after a failure, where it is
     size_t depth, depth_max;
     uint8_t *is_object; // depth_max bits
 } Json;
@@ -77,8 +77,8 @@ static bool json_text(Json *json)
     return json->at == json->text.size;
 }
 
-// Takes a scalar, an empty container, or a bracket and what stands before its first value: then
-// `out_is_open` is true and that value is next.
+// Takes a scalar or an empty container; or an opening bracket and what stands before its first
+// value: then `out_is_open` is true, and that value is next.
 static bool json_value_start(Json *json, bool *out_is_open)
 {
     *out_is_open = false;
@@ -103,8 +103,8 @@ static bool json_value_start(Json *json, bool *out_is_open)
     }
 }
 
-// After a value, or inside an empty container: closes what closes here. Then either the text is
-// whole or a comma was taken (and a key, in an object) and a value is next.
+// Called after a value or inside an empty container. Closes the containers that end here. Then
+// either the text is complete, or a comma was taken (in an object also a key) and a value is next.
 static bool json_value_end(Json *json, bool *out_is_whole)
 {
     while (json->depth > 0) {
@@ -157,7 +157,7 @@ static bool is_plain(uint8_t byte)
     return byte >= 0x20 && byte != '"' && byte != '\\';
 }
 
-// Which of eight bytes, as they stand in memory, is the first that is not zero.
+// Returns the index of the first byte that is not zero, in memory order.
 static size_t first_set(uint64_t bytes)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -167,7 +167,7 @@ static size_t first_set(uint64_t bytes)
 #endif
 }
 
-// How many bytes are in front of the first quote, backslash or control character.
+// Returns how many bytes precede the first quote, backslash or control character.
 static size_t plain_size(const uint8_t *bytes, size_t size)
 {
     size_t at = 0;
@@ -203,7 +203,7 @@ static bool json_string(Json *json)
     }
 }
 
-// A lone surrogate is allowed: RFC 8259 section 8.2 leaves what it means to the reader.
+// A lone surrogate is allowed: RFC 8259, section 8.2, leaves its meaning to the reader.
 static bool json_escape(Json *json)
 {
     json->at++;
@@ -234,7 +234,7 @@ static bool json_number(Json *json)
     return true;
 }
 
-// One digit or more.
+// Takes one digit or more.
 static bool json_digits(Json *json)
 {
     size_t start = json->at;

@@ -59,8 +59,8 @@ static bool is_surrogate(uint32_t value)
     return value >= 0xD800 && value <= 0xDFFF;
 }
 
-// The escape whose backslash is at `at`: what it means, and how many bytes it takes. On a fault the
-// value is U+FFFD, and the bytes are those to pass over.
+// Reads the escape whose backslash is at `at`: its meaning and its size. On a fault the meaning is
+// U+FFFD, and the size is what to skip.
 static JsonFault escape_read(Slice text, size_t at, uint32_t *out_value, size_t *out_bytes)
 {
     static const char LETTERS[] = "\"\\/bfnrt", MEANT[] = "\"\\/\b\f\n\r\t";
@@ -91,7 +91,7 @@ static JsonFault escape_read(Slice text, size_t at, uint32_t *out_value, size_t 
     return JSON_FAULT_NONE;
 }
 
-// How many bytes are in front of the first backslash.
+// Returns how many bytes precede the first backslash.
 static size_t plain_bytes(Slice text)
 {
     const uint8_t *backslash = text.size > 0 ? memchr(text.bytes, '\\', text.size) : NULL;

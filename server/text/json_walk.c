@@ -1,5 +1,5 @@
-// Skipping a value means finding its end, which well-formed text makes easy: quotes pair up, and so
-// do brackets outside of them.
+// A value is skipped by finding its end, which is easy in well-formed text: quotes pair up, and so
+// do the brackets outside of strings.
 
 #include "text/json_walk.h"
 
@@ -109,7 +109,7 @@ char *json_text(Arena *arena, Slice value)
     return out;
 }
 
-// Of a key that is written with escapes.
+// Compares a key that is written with escapes.
 static bool escaped_key_is(Slice key, const char *name)
 {
     char decoded[ESCAPED_KEY_BYTES_MAX];
@@ -120,7 +120,8 @@ static bool escaped_key_is(Slice key, const char *name)
     return slice_equal(slice(decoded, size), slice_of(name));
 }
 
-// Which of the names a key is; `count` if none. Most are told apart by their first byte.
+// Returns which of the names a key is; `count` if it is none. Most names differ in their first
+// byte.
 static size_t name_of(Slice key, const char *const *names, size_t count)
 {
     bool is_escaped = memchr(key.bytes, '\\', key.size) != NULL;
@@ -162,7 +163,7 @@ Error json_members(Slice object, const char *const *names, size_t count, Slice *
     return error;
 }
 
-// A number of digits alone, as nearly all are: a double holds each of so few exactly.
+// Reads a number that has only digits, as nearly all do. A double holds so few digits exactly.
 static bool read_digits(Slice text, int64_t *out)
 {
     enum { EXACT_DIGITS = 15 };

@@ -1,7 +1,7 @@
-// Looking at JSON in place: values are slices of the text, and nothing is built.
+// Reads JSON in place: values are slices of the text, and nothing is built.
 //
-// The text must have passed json_is_well_formed (text/json.h). Members are found as JavaScript has
-// them: of several with one name the last counts.
+// The text must have passed json_is_well_formed (text/json.h). As in JavaScript, the last of
+// several members with one name counts.
 
 #pragma once
 
@@ -16,14 +16,14 @@ typedef struct JsonWalk {
     bool is_object;
 } JsonWalk;
 
-// A walk over `value`. It has ended at once if `value` is neither an object nor a list.
+// Begins a walk over `value`. It ends at once if `value` is neither an object nor a list.
 JsonWalk json_walk(Slice value);
 
 // Moves to the next member. Returns false at the end. `out_key` still has its quotes; in a list it
 // is empty.
 bool json_walk_next(JsonWalk *walk, Slice *out_key, Slice *out_value);
 
-// Whether a key, with its quotes and escapes, is this name.
+// Returns whether a key, with its quotes and escapes, is this name.
 bool json_key_is(Slice key, const char *name);
 
 bool json_is_text(Slice value);
@@ -43,9 +43,10 @@ MUST_USE Error json_members(Slice object, const char *const *names, size_t count
 // string. NULL past the arena's budget.
 char *json_text(Arena *arena, Slice value);
 
-// A number; 0 for a value that is not one, or that has no place in an int64.
+// Returns a number; 0 for a value that is not one. json_integer also returns 0 for a number that
+// does not fit.
 double json_number(Slice value);
 int64_t json_integer(Slice value);
 
-// To the nearest integer; 0 if it has no place in an int64.
+// Rounds to the nearest integer; 0 if it does not fit.
 int64_t json_round(double number);

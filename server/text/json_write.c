@@ -33,8 +33,8 @@ static void write_escape(FILE *out, uint32_t code_point)
     }
 }
 
-// How many bytes of a text may stand in a JSON string as they are: those of its first code point,
-// or 0.
+// Returns how many bytes of a text may stand in a JSON string as they are: the size of its first
+// code point, or 0.
 typedef size_t PlainBytes(Slice text);
 
 static bool is_plain_ascii(uint8_t byte)

@@ -31,7 +31,7 @@ Printer print_to_stderr(void)
     return (Printer){stderr, isatty(STDERR_FILENO) ? PRINT_TERMINAL : PRINT_PLAIN, false};
 }
 
-// How a code point is shown on a terminal. Returns the columns.
+// Shows a code point of a terminal. Returns its columns.
 static size_t show(CodePoint point, const uint8_t *bytes, char out[SHOWN_BYTES_MAX])
 {
     int size;
@@ -51,7 +51,7 @@ static size_t show(CodePoint point, const uint8_t *bytes, char out[SHOWN_BYTES_M
     return (size_t)size;
 }
 
-// A code point of a cell for programs, which can be read back.
+// Shows a code point of a cell for programs, in a form that can be read back.
 static size_t show_plain(CodePoint point, const uint8_t *bytes, char out[SHOWN_BYTES_MAX])
 {
     const char *escaped = NULL;
@@ -71,7 +71,7 @@ static size_t show_plain(CodePoint point, const uint8_t *bytes, char out[SHOWN_B
     return display_columns(point.value);
 }
 
-// A code point of one line: white space of any kind is a space on a terminal.
+// Shows a code point of one line. On a terminal, white space of any kind is a space.
 static size_t show_in_line(CodePoint point, const uint8_t *bytes, PrintUse use,
                            char out[SHOWN_BYTES_MAX])
 {
@@ -165,7 +165,7 @@ static int read_number(const char **at, va_list *arguments)
     return number;
 }
 
-// Reads what is behind a '%'. Returns what follows it.
+// Reads a conversion, behind its '%'. Returns what follows it.
 static const char *spec_read(const char *at, va_list *arguments, Spec *out)
 {
     *out = (Spec){.width = -1, .precision = -1};
@@ -240,7 +240,7 @@ static void print_number(const Printer *out, const Spec *spec, va_list *argument
     fputs(text, out->file);
 }
 
-// The bytes of a style, "\033[…m", in front of a format; 0 if there is none.
+// Returns the size of the style ("\033[…m") that a format begins with; 0 if it begins with none.
 static size_t style_bytes(const char *at)
 {
     if (at[0] != '\033' || at[1] != '[') return 0;
@@ -248,7 +248,7 @@ static size_t style_bytes(const char *at)
     return at[size] == 'm' ? size + 1 : 0;
 }
 
-// Prints a piece of a format that holds no conversion. Returns what follows it.
+// Prints the first piece of a format without a conversion. Returns what follows it.
 static const char *print_literal(const Printer *out, const char *at)
 {
     size_t style = style_bytes(at);

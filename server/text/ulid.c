@@ -1,4 +1,4 @@
-// ULIDs: 128 bits as 26 digits of 5 bits, the first digit holding only the top 3.
+// ULIDs: 128 bits as 26 digits of 5 bits. The first digit holds only the top 3 bits.
 
 #include "text/ulid.h"
 
@@ -6,7 +6,7 @@
 
 static const char DIGITS[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-// A digit's value plus one; 0 for a byte that is no digit.
+// The value of a digit plus one; 0 for a byte that is not a digit.
 static const uint8_t VALUES_PLUS_ONE[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
@@ -31,7 +31,7 @@ bool ulid_parse(Slice text, Ulid *out)
     return true;
 }
 
-// The lowest `count` digits of a number.
+// Writes the lowest `count` digits of a number.
 static inline void put_digits(uint64_t number, unsigned count, char *out)
 {
     for (; count > 0; count--, number >>= 5)
@@ -42,7 +42,7 @@ void ulid_format(Ulid id, char out_text[ULID_TEXT_BYTES + 1])
 {
     uint64_t high = bytes_get_u64(id.bytes);
     uint64_t low = bytes_get_u64(id.bytes + 8);
-    // Twelve digits are 60 bits; what is left of the high half are the first two.
+    // Twelve digits are 60 bits; the remaining bits of the high half are the first two digits.
     put_digits(high >> 56, 2, out_text);
     put_digits(high << 4 | low >> 60, 12, out_text + 2);
     put_digits(low, 12, out_text + 14);

@@ -1,4 +1,4 @@
-// ULIDs: 16 bytes in keys, 26 characters of Crockford's base 32 in text. Issued by store/ids.
+// ULIDs: 16 bytes in keys, 26 characters of Crockford's base 32 in text. store/ids issues them.
 
 #pragma once
 
@@ -11,7 +11,8 @@
 enum { ULID_BYTES = 16, ULID_TEXT_BYTES = 26 };
 
 typedef struct Ulid {
-    uint8_t bytes[ULID_BYTES]; // 48 bits of milliseconds, then 80 bits; big-endian: order is time
+    uint8_t
+        bytes[ULID_BYTES]; // 48 bits of milliseconds, then 80 others; big-endian, so sorted by time
 } Ulid;
 
 static const Ulid ULID_ZERO = {{0}};
@@ -38,8 +39,8 @@ static inline Slice ulid_slice(const Ulid *id)
     return (Slice){id->bytes, ULID_BYTES};
 }
 
-// Reads canonical text: exactly 26 upper-case characters, none of I L O U, the first at most '7'.
-// False for anything else, and `out` is untouched.
+// Reads canonical text: exactly 26 upper-case characters without I, L, O and U, the first at most
+// '7'. Returns false for anything else, and leaves `out` as it was.
 bool ulid_parse(Slice text, Ulid *out);
 
 // Writes 26 characters and a NUL.
@@ -47,10 +48,10 @@ void ulid_format(Ulid id, char out_text[ULID_TEXT_BYTES + 1]);
 
 int64_t ulid_time_ms(Ulid id);
 
-// The smallest id of a millisecond with the given low bits (10 bytes). `time_ms` is cut to 48 bits.
+// Returns the ID with this time and these low bits (10 bytes). `time_ms` is cut to 48 bits.
 Ulid ulid_make(int64_t time_ms, const uint8_t low_bytes[10]);
 
-// The next id in order. ULID_MAX has none and returns itself.
+// Returns the next ID in order; ULID_MAX for ULID_MAX.
 Ulid ulid_next(Ulid id);
-// The id just before. ULID_ZERO returns itself.
+// Returns the previous ID in order; ULID_ZERO for ULID_ZERO.
 Ulid ulid_previous(Ulid id);

@@ -45,7 +45,7 @@ bool utf8_is_valid(Slice text)
     return true;
 }
 
-// How many bytes of ASCII are in front.
+// Returns how many bytes of ASCII the text begins with.
 static size_t ascii_size(const uint8_t *bytes, size_t size)
 {
     size_t at = 0;
@@ -66,7 +66,8 @@ static size_t ascii_size(const uint8_t *bytes, size_t size)
     return at;
 }
 
-// The bytes of the well-formed sequence in front, 0 if it is not one (Unicode 15, table 3-7).
+// Returns the size of the well-formed sequence that the bytes begin with, or 0 if they begin with
+// none (Unicode 15, table 3-7).
 static size_t sequence_size(const uint8_t *bytes, size_t left)
 {
     uint8_t first = bytes[0];
@@ -134,7 +135,7 @@ Slice utf8_trim(Slice text)
     return text;
 }
 
-// The bytes of the last code point, 1 for a malformed byte.
+// Returns the size of the last code point, 1 for a malformed byte.
 static size_t last_unit_size(Slice text)
 {
     for (size_t size = 1; size <= UTF8_BYTES_MAX && size <= text.size; size++) {
@@ -157,7 +158,7 @@ static bool is_white_space(Slice unit)
            code_point == 0x3000;
 }
 
-// `bytes` are one well-formed sequence.
+// `bytes` must be one well-formed sequence.
 static uint32_t decode(const uint8_t *bytes, size_t size)
 {
     if (size == 1) return bytes[0];
@@ -186,10 +187,10 @@ size_t utf8_encode(uint32_t code_point, void *out_bytes)
 enum { TWO_BYTES_FIRST = 0x80, TWO_BYTES_END = 0x800 };
 
 static pthread_once_t lower_case_once = PTHREAD_ONCE_INIT;
-static locale_t lower_case; // 0 where the host has no C.UTF-8: then only ASCII is folded
+static locale_t lower_case; // 0 if the host has no C.UTF-8; then only ASCII is folded
 
-// The lower cases of Latin, Greek, Cyrillic and the other scripts of two bytes: a search that asks
-// the locale each time takes twice as long. All of them are below U+10000.
+// Lower cases of the code points of two bytes (Latin, Greek, Cyrillic and others): asking the
+// locale each time makes a search twice as slow. All of them are below U+10000.
 static uint16_t two_bytes_lower[TWO_BYTES_END - TWO_BYTES_FIRST];
 
 static void lower_case_open(void)
@@ -201,7 +202,7 @@ static void lower_case_open(void)
     }
 }
 
-// Of a code point that is not ASCII.
+// The code point must not be ASCII.
 static uint32_t code_point_lower(uint32_t code_point)
 {
     // Chinese, Japanese, Yi and Korean have no case.
@@ -214,7 +215,7 @@ static uint32_t code_point_lower(uint32_t code_point)
     return (uint32_t)towlower_l((wint_t)code_point, lower_case);
 }
 
-// Folds the code point in front of `bytes`. Returns how many bytes it took.
+// Folds the first code point of `bytes`. Returns the size it had.
 static size_t fold_unit(const uint8_t *bytes, size_t left, uint8_t out[UTF8_BYTES_MAX],
                         size_t *out_size)
 {
@@ -242,7 +243,7 @@ size_t utf8_fold(Slice text, uint8_t *out, size_t out_bytes_max)
     return written;
 }
 
-// Whether `text`, folded, starts with the needle.
+// Returns whether the folded `text` starts with the needle.
 static bool starts_with_folded(Slice text, Slice folded_needle)
 {
     size_t at = 0;
@@ -265,7 +266,7 @@ static bool starts_with_folded(Slice text, Slice folded_needle)
     return true;
 }
 
-// Whether the needle, whose first byte is `first`, is in a haystack of ASCII only.
+// Returns whether the needle occurs in a haystack that is ASCII only.
 static bool ascii_contains_folded(Slice haystack, Slice folded_needle)
 {
     if (folded_needle.size > haystack.size) return false;
@@ -291,7 +292,7 @@ bool utf8_contains_folded(Slice haystack, Slice folded_needle)
         return ascii_contains_folded(haystack, folded_needle);
     }
 
-    // Elsewhere an ASCII letter has non-ASCII upper cases too (U+212A, the Kelvin sign, is a 'k'):
+    // An ASCII letter can have non-ASCII upper cases (U+212A, the Kelvin sign, folds to 'k'), so
     // every code point that is not ASCII is a possible start.
     uint8_t first = folded_needle.bytes[0];
     for (size_t at = 0; at < haystack.size;) {

@@ -20,8 +20,8 @@ typedef struct CodePoint {
     bool is_valid;  // false: a byte that belongs to no well-formed sequence
 } CodePoint;
 
-// Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, at most U+10FFFF).
-// Fast on ASCII.
+// Returns whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, at most
+// U+10FFFF). Fast on ASCII.
 bool utf8_is_valid(Slice text);
 
 // Decodes the first code point of `text`, which must not be empty.
@@ -35,15 +35,16 @@ size_t utf8_encode(uint32_t code_point, void *out);
 // room for UTF8_REPLACEMENT_BYTES × text.size.
 size_t utf8_mend(Slice text, char *out);
 
-// The longest prefix of valid text of at most `bytes_max` bytes that ends between code points.
+// Returns the longest prefix of valid text that has at most `bytes_max` bytes and ends between code
+// points.
 Slice utf8_cut(Slice text, size_t bytes_max);
 
-// The text without leading and trailing Unicode white space (the White_Space property). A malformed
-// byte is not white space.
+// Returns the text without leading and trailing Unicode white space (the White_Space property). A
+// malformed byte is not white space.
 Slice utf8_trim(Slice text);
 
-// Whether `needle` occurs in `haystack`, both folded to lower case one code point at a time.
-// `folded_needle` was made by utf8_fold. Compares ASCII without decoding.
+// Returns whether the needle occurs in `haystack`, folded to lower case one code point at a time.
+// `folded_needle` must come from utf8_fold. ASCII is compared without decoding.
 bool utf8_contains_folded(Slice haystack, Slice folded_needle);
 
 // Folds to lower case into `out` (at most `out_bytes_max` bytes); a malformed byte is copied.
