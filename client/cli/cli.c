@@ -1,4 +1,4 @@
-// What all commands share: failing, paging, the time.
+// What all commands share: messages about failures, the pager, the time.
 
 #include "cli.h"
 
@@ -20,7 +20,7 @@ ExitCode exit_code_of(int status_code)
     }
 }
 
-// Prints one line, "tine: …", behind what went to standard output so far.
+// Prints one line, "tine: …", on standard error.
 static void say_line(const char *format, va_list arguments)
 {
     int error = errno; // of %m

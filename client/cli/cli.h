@@ -40,10 +40,10 @@
 
 enum { CLI_OPTIONS_MAX = 128, URL_BYTES_MAX = 4096 + 16, ID_BYTES = 27 };
 
-// An option that was given.
+// One option of the command line.
 typedef struct GivenOption {
     const Option *option;
-    const char *value; // borrowed from argv; NULL: a flag
+    const char *value; // borrowed from argv; NULL for a flag
 } GivenOption;
 
 typedef struct Cli {
@@ -52,20 +52,21 @@ typedef struct Cli {
     size_t given_count;
 
     char url[URL_BYTES_MAX]; // what cli_connect connects to
-    bool is_in_tmp;          // the URL is a socket where others can put one too
+    bool is_in_tmp;          // the URL is the default socket below /tmp, where others could listen
     bool is_json;            // --json
-    bool may_start;          // a tined may be started
+    bool may_start;          // not --no-start
     bool may_page;
     Printer out;      // standard output
     bool is_terminal; // standard output was a terminal when the run began
-    int width;        // columns of the terminal; 80 if it is none
+    int width;        // columns of the terminal; 80 without one
 
-    Tine *tine; // owned; NULL: not connected
+    Tine *tine; // owned; NULL before cli_connect
     TineStatus status;
-    TineCallOptions call; // for the typed calls: leaves `status` above
+    TineCallOptions call; // for the typed calls; its outcome is in `status`
 } Cli;
 
-// Failing. Each prints one line, "tine: …", on standard error and returns the exit code.
+// Functions that report a failure. Each prints one line, "tine: …", on standard error and returns
+// the exit code.
 
 int cli_fail(const Cli *cli, const TineStatus *status);
 int cli_say(ExitCode code, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -73,17 +74,17 @@ int cli_say(ExitCode code, const char *format, ...) PRINTF_LIKE(2, 3);
 // Prints to standard error as print does (text/print.h).
 void cli_note(const char *format, ...) PRINTF_LIKE(1, 2);
 
-// EXIT_USAGE, with where to read more.
+// Returns EXIT_USAGE. The line also says where to read more.
 int cli_usage(const Cli *cli, const char *format, ...) PRINTF_LIKE(2, 3);
 
 ExitCode exit_code_of(int status_code);
 
-// From here on standard output goes through the pager, if it is a terminal, pages are wanted and
-// --json is not. Call it before the first output.
+// Sends standard output through the pager from here on, if it is a terminal, --json was not given
+// and --no-pager neither. Must be called before the first output.
 void cli_page(Cli *cli);
 
 // For CLEANUP: frees a message that libtine returned. `pointer` is the address of the variable.
 void message_freep(void *pointer);
 
-// The host's time.
+// Returns the host's time.
 int64_t cli_now_ms(void);

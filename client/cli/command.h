@@ -1,8 +1,7 @@
-// Commands: what `tine` can be told. One file per command, client/cli/command_<name>.c, which
-// defines one `const Command command_<name>`; command.c lists them all.
+// Commands of `tine`. One file per command, client/cli/command_<name>.c, defines one `const Command
+// command_<name>`; command.c lists them all.
 //
-// The table is everything that is said about a command: parsing, `--help`, the man pages and the
-// completions are all made from it.
+// Parsing, `--help`, the manual page and the completions are all made from this table.
 
 #pragma once
 
@@ -11,9 +10,9 @@
 typedef struct Cli Cli;
 
 typedef struct Option {
-    const char *name;       // without "--"; NULL ends a list
-    char letter;            // its short form, or 0
-    const char *value_name; // "DIR"; NULL: it takes no value
+    const char *name;       // without "--"; NULL ends the list
+    char letter;            // the short form, or 0
+    const char *value_name; // "DIR"; NULL for a flag
     const char *help;       // one line, lower case, no full stop
 } Option;
 
@@ -23,21 +22,21 @@ typedef struct Command {
     const char *name;      // "restore-backup"
     const char *arguments; // "SESSION [TEXT]"; "" if it takes none
     const char *summary;   // "adds a message to a session": one line
-    const char *details;   // whole sentences, lines of at most 78 columns; NULL: nothing to add
-    const Option *options; // ended by one without a name; NULL: only the global ones
-    const char *examples[COMMAND_EXAMPLES_MAX + 1]; // at least two, each a line for a shell
+    const char *details;   // sentences, lines of at most 78 columns; NULL: none
+    const Option *options; // the last has no name; NULL: only the global options
+    const char *examples[COMMAND_EXAMPLES_MAX + 1]; // at least two lines for a shell
     int argument_count_min, argument_count_max;     // COMMAND_ANY_COUNT: any number
 
-    // Does it. `arguments` are those that are not options, as many as allowed, ended by NULL; the
-    // options are asked for with option_text and its like (cli.h). Returns an ExitCode.
+    // Runs the command. `arguments` are those that are not options, as many as allowed, then NULL.
+    // Options are read with option_text and the like (options.h). Returns an ExitCode.
     int (*run)(Cli *cli, int argument_count, char **arguments);
 } Command;
 
 // All commands, in the order of `tine help`; NULL ends the list.
 extern const Command *const COMMANDS[];
 
-// By name; NULL if there is none.
+// Returns the command of this name, or NULL.
 const Command *command_find(const char *name);
 
-// The name that was probably meant, or NULL.
+// Returns the name of a command that was probably meant, or NULL.
 const char *command_nearest(const char *name);

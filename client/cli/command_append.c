@@ -1,4 +1,4 @@
-// tine append: a message.
+// tine append: appends a message to a session.
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum { MODEL_BYTES_MAX = 600, NANO_DIGITS = 9, COST_DIGITS_MAX = 9 };
 
-// What is appended, and the memory behind it.
+// The message to append, and the memory that it uses.
 typedef struct Append {
     NewMessage *message; // owned: read from JSON, or `plain` below
     NewMessage plain;
@@ -34,7 +34,7 @@ static int read_message(Cli *cli, const char *json, bool is_parts, Append *appen
     CLEANUP(text_freep) char *text = NULL;
     int code = input_read_json(cli, json, &text);
     if (code) return code;
-    // An array of parts is a message that has only these.
+    // An array of parts stands for a message with only these parts.
     const char *first = text + strspn(text, " \t\r\n");
     if (is_parts && *first == '[') {
         char *whole;
@@ -72,7 +72,7 @@ static int fill_text(Cli *cli, const char *text, Append *append)
     return EXIT_OK;
 }
 
-// The role is the option's, else the message's own, else a user's.
+// The role is taken from the option, else from the message; otherwise it is user.
 static int fill_role(const Cli *cli, NewMessage *message)
 {
     int role = -1, kind = -1;
@@ -85,7 +85,7 @@ static int fill_role(const Cli *cli, NewMessage *message)
     return EXIT_OK;
 }
 
-// An amount in USD, digit by digit: no part of it is lost to rounding.
+// Reads an amount in USD digit by digit, so that nothing is lost to rounding.
 static int read_cost(const Cli *cli, int64_t *out_nano_usd)
 {
     const char *text = option_text(cli, "cost");

@@ -1,4 +1,4 @@
-// tine backup: a copy of the store while tined runs, checked before it gets its name.
+// tine backup: copies the store while tined runs, and checks the copy before it gets its name.
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct Backup {
     Cli *cli;
     Place from;
     char to[PATH_MAX];
-    char instance_id[INSTANCE_ID_BYTES + 1]; // of the tined that answers; "": none does
+    char instance_id[INSTANCE_ID_BYTES + 1]; // of the tined that answers; "" if none does
     Verified verified;
     int64_t begun_ns;
 } Backup;
@@ -53,8 +53,8 @@ static int find_target(Backup *backup, const char *argument)
     return EXIT_OK;
 }
 
-// A tined that answers must be the one whose store this is, or a person would find out too late
-// that it was another. Without an answer the store in the directory is meant.
+// Checks that a tined that answers keeps this store: otherwise a person would find out too late
+// that another one was copied. Without an answer the store in the directory is copied.
 static int ask_instance(Backup *backup)
 {
     Cli *cli = backup->cli;

@@ -1,4 +1,4 @@
-// tine call: any call, JSON in and JSON out.
+// tine call: makes any call, JSON in and JSON out.
 
 #include <string.h>
 
@@ -60,7 +60,8 @@ static int read_request(const char *argument, const ProtobufCMethodDescriptor *m
     return cli_say(EXIT_USAGE, "%s: %s", source, detail.text[0] ? detail.text : error_text(error));
 }
 
-// A field of the request by name: this file is also built where the contract has no WatchEvents.
+// Returns a field of the request by its name, because this file is also built for a contract
+// without WatchEvents.
 static const void *field_named(const ProtobufCMessage *message, const char *name)
 {
     const ProtobufCFieldDescriptor *field =
@@ -74,7 +75,7 @@ static const char *text_named(const ProtobufCMessage *message, const char *name)
     return text ? *text : "";
 }
 
-// The one stream: libtine puts it together. Ends with the connection, or with Ctrl-C.
+// Watches events. The loop ends with the connection or with Ctrl-C.
 static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request)
 {
     const uint64_t *after = field_named(request, "after_sequence");
@@ -84,7 +85,7 @@ static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request)
         .type_prefix = text_named(request, "type_prefix"),
         .instance_id = text_named(request, "instance_id"),
         .after_sequence = after ? *after : 0,
-        // The contract's starts are libtine's, one later: its zero says nothing.
+        // libtine counts the starts from 0, the contract from 1.
         .start = start && *start > 0 ? (TineWatchStart)(*start - 1) : TINE_WATCH_NEW,
     };
     TineWatch *watching;

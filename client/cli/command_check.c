@@ -1,4 +1,4 @@
-// tine check: every table of a store against every other.
+// tine check: checks every table of a store against the others.
 
 #include <inttypes.h>
 
@@ -10,7 +10,7 @@
 
 enum { LIMIT_DEFAULT = 100 };
 
-// In the checking process.
+// State of the checking process.
 typedef struct Printing {
     const Cli *cli;
     int64_t limit;
@@ -106,7 +106,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
         if (size >= (int)sizeof(place.directory)) return cli_usage(cli, "the path is too long");
     }
     if (code) return code;
-    // Before anything is printed: a directory without a store is not a damaged one.
+    // Checked before anything is printed: a directory without a store is not a damaged store.
     if (!store_files_exist(place.directory)) {
         return cli_say(EXIT_NOT_FOUND, "there is no store in %s", place.directory);
     }

@@ -1,4 +1,4 @@
-// tine clear: a rewind to nothing.
+// tine clear: rewinds a session to the empty history.
 
 #include "cli.h"
 #include "rewind.h"

@@ -1,4 +1,5 @@
-// tine compact: a marker, from which on a model reads a summary instead of what was before.
+// tine compact: adds a marker with a summary. A model then reads the summary instead of what was
+// before.
 
 #include "cli.h"
 #include "connect.h"

@@ -1,4 +1,4 @@
-// tine compact-db: gives the space that nothing uses any more back to the file system.
+// tine compact-db: gives unused space of the store back to the file system.
 
 #include <inttypes.h>
 

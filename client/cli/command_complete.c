@@ -1,8 +1,8 @@
-// tine __complete: what the words of a command line may go on with, for the shells' scripts. A line
-// an answer, its meaning behind a tab; ":files" asks the shell for names of files.
+// tine __complete: prints possible completions of a command line for the scripts of the shells, one
+// a line, with a description behind a tab. ":files" tells the shell to complete file names.
 //
-// What can stand somewhere is read from the table of commands: the names of its arguments and of
-// its options' values say what they are.
+// The table of commands says what can stand at a place, by the names of arguments and of option
+// values.
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,9 @@ enum { ANSWER_SESSIONS = 200, ANSWER_MESSAGES = 100, MEANING_COLUMNS = 60, TIMEO
 typedef struct Line {
     Cli *cli;
     const Command *command; // NULL: none yet
-    const char *current;    // the word to be completed
-    const char *value_of;   // the name of an option's value that it is; NULL: none
-    char **positional;      // the words before it that are neither options nor their values …
+    const char *current;    // the word to complete
+    const char *value_of;   // the option value that the word is ("DIR"); NULL: none
+    char **positional;      // earlier words that are not options or their values, …
     int positional_count;   // … without the command
     bool only_arguments;    // after "--"
 } Line;
@@ -80,8 +80,7 @@ static const Option *option_of(const Line *line, const char *word)
     return option ? option : find_option(GLOBAL_OPTIONS, word);
 }
 
-// As options.c reads a line, but nothing in it can be wrong. Options that say where tined is are
-// taken over.
+// Reads the line as options.c does, but accepts errors. Uses the options that say where tined is.
 static void read_line(Line *line, int count, char **words)
 {
     line->positional = calloc((size_t)count, sizeof(char *));
@@ -103,14 +102,15 @@ static void read_line(Line *line, int count, char **words)
             i++;
         } else if (!line->command) {
             line->command = command_find(word);
-            if (!line->command) line->value_of = "nothing"; // no such command: no answers
+            if (!line->command) line->value_of = "nothing"; // unknown command: no answers
         } else {
             line->positional[line->positional_count++] = word;
         }
     }
 }
 
-// The shell puts an answer on its line as it is, so one that would act there is not given.
+// Returns whether a value can be an answer. The shell inserts it into its line unchanged, so a
+// value that would act on the terminal cannot.
 static bool is_answerable(const char *value)
 {
     for (Slice rest = slice_of(value); rest.size > 0;) {
@@ -121,8 +121,8 @@ static bool is_answerable(const char *value)
     return true;
 }
 
-// Prints an answer if the current word is its beginning. Meanings are shown by the shell on a
-// terminal, whatever our own output is.
+// Prints an answer if it begins with the current word. The shell shows descriptions on a terminal,
+// even though our output is a pipe.
 static void answer(const Line *line, const char *value, const char *meaning)
 {
     if (strncasecmp(value, line->current, strlen(line->current)) != 0) return;
@@ -150,8 +150,8 @@ static void answer_options(const Line *line)
     }
 }
 
-// The word of the command's arguments at the current place, bare: "SESSION" of "[SESSION…]". The
-// last one goes on.
+// Finds the name of the argument at the current place, without brackets: "SESSION" for
+// "[SESSION…]". The last argument may repeat.
 static void argument_name(const Line *line, char *out, size_t out_bytes)
 {
     const char *at = line->command->arguments;
@@ -173,7 +173,7 @@ static const char *meaning_of(const Session *session)
     return *session->title ? session->title : session->first_message_preview;
 }
 
-// Recent ones by slug or id; of a beginning, all that resolve.
+// Answers with recent sessions, by slug or ID, and with all sessions whose ID begins with the word.
 static void answer_sessions(const Line *line)
 {
     Tine *tine;
@@ -249,7 +249,7 @@ static void answer_roles(const Line *line)
         answer(line, ROLE_NAMES[i], "");
 }
 
-// "list|set": one of them.
+// Answers with the alternatives of "list|set".
 static void answer_words(const Line *line, const char *words)
 {
     while (*words) {
@@ -290,7 +290,7 @@ static void answer_argument(const Line *line, const char *name)
             return;
         }
     }
-    // Arguments in lower case are words as they stand.
+    // Names in lower case are literal words.
     if (name[0] >= 'a' && name[0] <= 'z' && strcmp(name, "nothing") != 0) answer_words(line, name);
 }
 

@@ -1,4 +1,4 @@
-// tine completion: the script that makes a shell complete tine's command lines.
+// tine completion: prints the script that makes a shell complete command lines of tine.
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-// tine cost: what was spent. Every number is a sum of what is recorded once, with the message that
-// spent it: forks read their ancestors' messages but never own them, so nothing is counted twice.
-// With --calls it is the ledger that is summed, by the store.
+// tine cost: shows what was spent. Each number is a sum of usage that is recorded once, with the
+// message that caused it. A fork reads the messages of its ancestors but does not own them, so
+// nothing is counted twice. With --calls the store sums the ledger of calls.
 
 #include <limits.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "sessions.h"
 #include "table.h"
 
-// The last two are of the ledger alone.
+// The last two exist only for the ledger.
 typedef enum CostBy { BY_SESSION, BY_PROJECT, BY_MODEL, BY_TREE, BY_DAY } CostBy;
 
 typedef struct CostRow {
-    char *key; // owned: a project, or a model
+    char *key; // owned: a project or a model
     Totals own, rolled_up;
 } CostRow;
 
@@ -29,7 +29,7 @@ typedef struct Cost {
     CostRow *rows; // owned, sorted by key
     size_t count, capacity;
     Table *table;
-    Totals own, rolled_up; // of all
+    Totals own, rolled_up; // of all rows
 } Cost;
 
 static const Column COLUMNS[] = {
@@ -96,7 +96,7 @@ static void print_row(Cost *cost, const char *id, const char *name, const Totals
     table_cell_two(table, both, *id ? id : name);
 }
 
-// The row of this key: an old one, or a new one in its place. NULL: no memory.
+// Returns the row of this key; adds one if there is none. NULL when out of memory.
 static CostRow *row_of(Cost *cost, const char *key)
 {
     size_t low = 0, high = cost->count;
@@ -144,7 +144,7 @@ static int add_message(Cost *cost, const Session *session, const Message *messag
     return EXIT_OK;
 }
 
-// A session's model says what it uses now; which one spent what, only its messages know.
+// A session has the model that it uses now. Only its messages say which model caused which cost.
 static int add_messages(Cost *cost, const Session *session)
 {
     if (session->entry_count == 0) return EXIT_OK;
@@ -171,7 +171,7 @@ static int on_session(void *context, const Session *session)
 {
     Cost *cost = context;
     totals_add(&cost->own, session->own_totals);
-    // Only the oldest ancestors: what is rolled up into them holds their descendants'.
+    // Only sessions without a parent: their rolled-up totals include those of their descendants.
     if (!*session->parent_id) totals_add(&cost->rolled_up, session->totals);
     if (cost->by == BY_SESSION) {
         print_row(cost, session->id, *session->slug ? session->slug : session->title,
@@ -204,7 +204,7 @@ static int sum_all(Cost *cost)
 {
     char directory[PATH_MAX];
     ListSessionsRequest request = LIST_SESSIONS_REQUEST__INIT;
-    request.deleted = DELETED_FILTER_INCLUDE; // what is deleted was paid for all the same
+    request.deleted = DELETED_FILTER_INCLUDE; // deleted sessions were paid for, too
     const char *project = option_text(cost->cli, "project");
     if (project) request.project_dir = project_path(project, directory);
     return sessions_each(cost->cli, &request, on_session, cost);
@@ -228,7 +228,7 @@ static void group_text(CostBy by, const CostSum *sum, char *out, size_t out_byte
     }
 }
 
-// The rows of a group, one of each page, add up.
+// Adds up the rows of a group from all pages.
 static int add_sums(Cost *cost, const SummarizeCostResponse *page)
 {
     for (size_t i = 0; i < page->n_rows; i++) {

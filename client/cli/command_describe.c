@@ -1,5 +1,5 @@
-// tine describe: the calls, messages and enums of the contract, from its descriptor set: the one
-// that this program was built with, or the running server's.
+// tine describe: shows the calls, messages and enums of the contract, from the descriptor set of
+// this program or of the running server.
 
 #include <string.h>
 #include <strings.h>
@@ -65,7 +65,7 @@ static int print_limits(Cli *cli, const DescribeResponse *server)
     return EXIT_OK;
 }
 
-// ".tine.v1.Part" and "Part" both as "Part".
+// Returns "Part" for ".tine.v1.Part" and for "Part".
 static const char *short_name(const char *name)
 {
     const char *last = strrchr(name, '.');
@@ -256,7 +256,7 @@ static void describe_method(const Cli *cli, const Files *files, const ProtoFile 
     if (response) print_message(out, response);
 }
 
-// True: there was a call of this name.
+// Returns whether there is a call of this name.
 static bool describe_if_method(const Cli *cli, const Files *files, const char *name,
                                Nearest *nearest)
 {

@@ -82,7 +82,7 @@ static int write_pi(Cli *cli, const SessionSet *set, FILE *out)
     return status ? cli_fail(cli, &cli->status) : EXIT_OK;
 }
 
-// Shows on the terminal what `write` writes: text of others, which must not act there.
+// Shows on the terminal what `write` writes. It is text of others, which must not act there.
 static int show(Cli *cli, const SessionSet *set, WriteAll write)
 {
     char *text = NULL;
@@ -143,7 +143,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (code) return code;
     const char *path = option_text(cli, "output");
     if (path) return write_file(cli, &set, write, path);
-    // Our own lines hold no text that acts: all of it is in JSON strings (text/json_write.h).
+    // Our own lines are safe: all text in them is in JSON strings (text/json_write.h).
     if (cli->is_terminal && write != write_all) return show(cli, &set, write);
     return write(cli, &set, cli->out.file);
 }

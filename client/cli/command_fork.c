@@ -1,4 +1,4 @@
-// tine fork: a session that begins as another one does.
+// tine fork: creates a session that begins with the history of another one.
 
 #include <string.h>
 

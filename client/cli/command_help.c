@@ -1,4 +1,4 @@
-// tine help: about tine, or about one command.
+// tine help: explains tine, or one of its commands.
 
 #include "cli.h"
 #include "help.h"

@@ -1,6 +1,6 @@
-// tine log: a session's history. Pages are printed as they come and forgotten, so a long history
-// begins at once and takes no memory. Only the last N messages (-n) are kept until they can be
-// turned round.
+// tine log: prints the history of a session. Each page is printed when it arrives and then freed,
+// so that a long history starts at once and needs little memory. Only the last N messages (-n) are
+// kept, until they can be printed in order.
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum { PAGE_BYTES_FIRST = 16 * 1024, LAST_COUNT_MAX = 10000 };
 
-// One page, of whichever call it is. The messages borrow from `reply`.
+// One page, from any of the three calls. `messages` borrows from `reply`.
 typedef struct Page {
     ProtobufCMessage *reply; // owned
     Message **messages;
@@ -28,13 +28,13 @@ typedef struct Page {
 typedef struct Log {
     Cli *cli;
     SessionName session;
-    MessageName through; // of --at; "": the head
+    MessageName through; // of --at; "" is the head
     MessageKind kinds[MESSAGE_KIND_CUSTOM];
     size_t kind_count;
     bool is_direct, is_since_marker, newest_first, is_ui;
     uint32_t limit, page_bytes;
     MessageStyle style;
-    char newest_id[ID_BYTES]; // of those printed
+    char newest_id[ID_BYTES]; // of the messages that were printed
     char marker_id[ID_BYTES]; // of --since-marker
 } Log;
 
@@ -139,7 +139,7 @@ static int print_pages(Log *log, int64_t count)
             snprintf(log->marker_id, sizeof(log->marker_id), "%s", page.marker->id);
         }
         for (size_t i = 0; i < page.count && count > 0; i++, count--) {
-            // The marker came first; where it stands in the window it is not said again.
+            // The marker was printed first; it is not repeated in the window.
             if (strcmp(page.messages[i]->id, log->marker_id) == 0) continue;
             print_one(log, page.messages[i]);
         }
@@ -149,7 +149,7 @@ static int print_pages(Log *log, int64_t count)
     return EXIT_OK;
 }
 
-// The last `count` messages, the oldest of them first: read backwards, then printed forwards.
+// Prints the last `count` messages, oldest first. They are read backwards.
 static int print_last(Log *log, size_t count)
 {
     Page *pages = NULL;
@@ -186,7 +186,7 @@ static int print_last(Log *log, size_t count)
 static void on_message(void *context, const Message *message)
 {
     Log *log = context;
-    if (strcmp(message->id, log->newest_id) <= 0) return; // it was in the history already
+    if (strcmp(message->id, log->newest_id) <= 0) return; // it is in the history that was printed
     for (size_t i = 0; i < log->kind_count; i++) {
         if (log->kinds[i] == message->kind) print_one(log, message);
     }
@@ -267,7 +267,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
     bool is_followed = option_is_given(cli, "follow");
     CLEANUP(follow_closep) Follow *follow = NULL;
     if (is_followed) {
-        code = follow_open(cli, log.session.id, &follow); // before the history: nothing is missed
+        code = follow_open(cli, log.session.id,
+                           &follow); // before the history is read, so nothing is missed
         if (code) return code;
     } else {
         cli_page(cli);

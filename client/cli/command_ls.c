@@ -1,5 +1,5 @@
-// tine ls: sessions. Read and printed page by page, so that a hundred thousand of them begin to
-// appear at once.
+// tine ls: lists sessions. They are read and printed page by page, so that the first ones of a
+// hundred thousand appear at once.
 
 #include <limits.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { PAGE_FIRST = 50, PAGE_NEXT = 1000 };
 
-// A narrow terminal has an id and a name.
+// A narrow terminal shows only ID and name.
 static const Column COLUMNS[] = {
     {"ID", COLUMN_LEFT, 26, 0},      {"AGE", COLUMN_RIGHT, 4, 42},  {"MSGS", COLUMN_RIGHT, 6, 50},
     {"COST", COLUMN_RIGHT, 8, 60},   {"STATE", COLUMN_LEFT, 8, 90}, {"NAME", COLUMN_REST, 8, 0},
@@ -37,7 +37,7 @@ static const char *name_of(const Session *session)
     return *session->title ? session->title : session->first_message_preview;
 }
 
-// The last two names of a path say more than its first ones.
+// The last two components of a path are the most useful ones.
 static const char *end_of(const char *path)
 {
     const char *end = path + strlen(path);

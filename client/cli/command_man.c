@@ -1,5 +1,5 @@
-// tine __man: the manual page tine(1), made from the table of commands when tine is built, so that
-// it says what `--help` says.
+// tine __man: prints the manual page tine(1). It is made from the table of commands when tine is
+// built, so it agrees with `--help`.
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "options.h"
 
-// A text in roff: no hyphen turns into a dash, no line begins a request.
+// Escapes a text for roff: hyphens stay hyphens, and no line becomes a request.
 static void put_text(FILE *page, const char *text)
 {
     bool is_line_begin = true;
@@ -42,7 +42,7 @@ static void put_options(FILE *page, const Option *options)
     }
 }
 
-// Lines that begin with blanks are examples or lists: they stay as they are.
+// Lines that begin with a space are examples or lists; they are printed literally.
 static void put_details(FILE *page, const char *details)
 {
     bool is_literal = false;

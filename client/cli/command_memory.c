@@ -1,4 +1,4 @@
-// tine memory: the facts that a session remembers.
+// tine memory: lists, adds and removes the memories of a session.
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// tine metrics: the same counters as Prometheus reads them (text format 0.0.4), for a collector
-// that runs programs or reads the files they write.
+// tine metrics: prints the counters in the format of Prometheus (text format 0.0.4), for collectors
+// that run programs or read files.
 
 #include <inttypes.h>
 
@@ -73,8 +73,8 @@ static void print_tables(const Printer *out, const StatsResponse *stats)
     }
 }
 
-// The last bucket holds whatever took longer, so it is +Inf. There is no _sum: tined counts calls
-// by their bucket and does not add up their times.
+// The last bucket has no upper limit, so it is +Inf. There is no _sum, because tined counts calls
+// by bucket and does not add up their times.
 static void print_durations(const Printer *out, const MethodStats *method)
 {
     static const char NAME[] = "tine_rpc_duration_seconds";

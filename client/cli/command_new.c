@@ -1,4 +1,4 @@
-// tine new: a session.
+// tine new: creates a session.
 
 #include <stdlib.h>
 #include <string.h>

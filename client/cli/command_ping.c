@@ -1,4 +1,4 @@
-// tine ping: whether tined answers, and how fast.
+// tine ping: shows whether tined answers, and how fast.
 
 #include "cli.h"
 #include "connect.h"

@@ -1,4 +1,4 @@
-// tine purge: deletes a session for good.
+// tine purge: deletes a session permanently.
 
 #include "cli.h"
 #include "connect.h"

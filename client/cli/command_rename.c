@@ -1,4 +1,4 @@
-// tine rename: a new slug, or title.
+// tine rename: sets the slug or the title of a session.
 
 #include "cli.h"
 #include "connect.h"

@@ -1,4 +1,4 @@
-// tine restore-backup: a backup in the place of the store.
+// tine restore-backup: replaces the store by a backup.
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-// tine rewind: the head goes back. The log keeps everything.
+// tine rewind: moves the head of a session back. The log keeps everything.
 
 #include "cli.h"
 #include "connect.h"

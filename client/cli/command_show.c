@@ -1,4 +1,4 @@
-// tine show: one session, or one of its messages.
+// tine show: shows one session, or one of its messages.
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// tine stats: the counters of the running server, for people.
+// tine stats: shows the counters of the running server.
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void print_methods(const Printer *out, const StatsResponse *stats)
     }
 }
 
-// A process that is stopped in the middle of a read keeps the file growing: people want its name.
+// A process that is stopped during a read makes the file grow, so its name is shown.
 static void print_oldest_reader(const Printer *out, const StatsResponse *stats)
 {
     print_count(out, "oldest reader behind", stats->last_txn - stats->oldest_reader_txn);

@@ -1,4 +1,4 @@
-// tine sync: waits until all that was acknowledged is on the disk.
+// tine sync: waits until all acknowledged writes are on disk.
 
 #include "cli.h"
 #include "connect.h"
@@ -13,7 +13,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     int code = cli_connect(cli, &tine);
     if (code) return code;
     TineCallOptions options = cli->call;
-    options.sync = true; // of whatever call: its answer waits for all before it
+    options.sync = true; // the answer to any call waits for all earlier writes
     HealthRequest request = HEALTH_REQUEST__INIT;
     CLEANUP(message_freep) HealthResponse *reply = NULL;
     int64_t begun_ns = clock_monotonic_ns();

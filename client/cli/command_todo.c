@@ -1,4 +1,4 @@
-// tine todo: a session's task list.
+// tine todo: shows and replaces the task list of a session.
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "json_print.h"
 #include "options.h"
 
-// How an item is written and drawn: "[x] it is done".
+// How an item is written: "[x] it is done".
 static const struct {
     const char *mark, *status;
 } MARKS[] = {
@@ -91,7 +91,7 @@ static int set(Cli *cli, char *session_id, char **lines, size_t count)
     return code;
 }
 
-// One item a line, from standard input.
+// Reads one item a line from standard input.
 static int set_from_input(Cli *cli, char *session_id)
 {
     CLEANUP(text_freep) char *text = NULL;
@@ -101,7 +101,7 @@ static int set_from_input(Cli *cli, char *session_id)
     size_t count = 0;
     while (next && count <= TODO_COUNT_MAX)
         lines[count++] = strsep(&next, "\n");
-    return set(cli, session_id, lines, count); // one over the limit is the server's to refuse
+    return set(cli, session_id, lines, count); // the server refuses one more than the limit
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)

@@ -1,5 +1,5 @@
-// tine top: the server at work. On a terminal a screen that is drawn anew each second; elsewhere
-// one sample.
+// tine top: shows the server at work: on a terminal as a screen that is redrawn each second,
+// elsewhere as one sample.
 
 #include "cli.h"
 #include "connect.h"
@@ -43,7 +43,7 @@ static int print_once(Top *top)
     return EXIT_OK;
 }
 
-// Standard output is buffered: a frame appears at once, without flicker.
+// Standard output is buffered, so a frame appears at once, without flicker.
 static void draw(Top *top, int code)
 {
     TopFrame frame = {.out = &top->cli->out, .is_live = true};
@@ -58,7 +58,7 @@ static void draw(Top *top, int code)
     print_flush(frame.out);
 }
 
-// Samples until the user, a signal or --count ends it. A server that is away is waited for.
+// Samples until the user, a signal or --count ends it. Waits for a server that is away.
 static int run_live(Top *top)
 {
     int64_t next_ns = clock_monotonic_ns();

@@ -1,6 +1,6 @@
-// tine tree: forks and subagents, drawn. Sessions are read, all or those of one tree, then each is
-// hung below its parent; a parent that is not among them (another project's, deleted or purged)
-// makes its children roots.
+// tine tree: draws forks and subagents. All sessions, or those of one tree, are read; then each is
+// attached to its parent. A session whose parent is missing (in another project, deleted or purged)
+// is a root.
 
 #include <limits.h>
 #include <stdlib.h>
@@ -18,14 +18,14 @@ typedef struct Node {
     Session *session; // owned
     struct Node *first_child, *last_child, *next;
     struct Node *parent;
-    bool is_chosen; // its tree is to be drawn
+    bool is_chosen; // its tree is drawn
 } Node;
 
 typedef struct Tree {
     Cli *cli;
     Node *nodes; // owned, sorted by id
     size_t count, capacity;
-    Node roots; // of all
+    Node roots; // the parent of all roots
 } Tree;
 
 enum { INDENT_COLUMNS = 3, INDENTS_MAX = 40, LABEL_COLUMNS_MIN = 16 };
@@ -40,7 +40,7 @@ static int on_session(void *context, const Session *session)
         tree->nodes = nodes;
         tree->capacity = capacity;
     }
-    // A copy, by way of its bytes: pages are freed as they are read.
+    // Copies the session by packing it, because pages are freed after they are read.
     size_t size = protobuf_c_message_get_packed_size(&session->base);
     uint8_t *bytes = malloc(size ? size : 1);
     Session *copy = NULL;
@@ -75,7 +75,7 @@ static Node *find(Tree *tree, const char *id)
     return NULL;
 }
 
-// Ids are in the order of creation, so children come after their parents, the oldest first.
+// IDs are in order of creation, so children come after their parents, oldest first.
 static void hang(Tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
@@ -89,7 +89,8 @@ static void hang(Tree *tree)
     }
 }
 
-// The node that is drawn after this one: its child, its sister, or an ancestor's.
+// Returns the node that is drawn after this one: its first child, its next sibling, or that of an
+// ancestor.
 static Node *node_after(Node *node, const Node *top)
 {
     if (node->first_child) return node->first_child;
@@ -98,7 +99,7 @@ static Node *node_after(Node *node, const Node *top)
     return node == top ? NULL : node->next;
 }
 
-// The lines to the left of a node, from the root's side. Deep trees are drawn up to a width.
+// Prints the lines to the left of a node, from the root on, up to a limit. Returns their columns.
 static size_t print_lines(const Printer *out, Node *node, const Node *top)
 {
     size_t depth = 0;
@@ -137,7 +138,7 @@ static void print_node(const Tree *tree, Node *node, const Node *top)
           cli->is_terminal ? (int)columns : -1, name, end);
 }
 
-// Draws, or prints as one document, all that hangs below `top`.
+// Draws everything below `top`, or prints it as one document.
 static int print_tree(Tree *tree, Node *top)
 {
     Node *first = top->first_child;
@@ -171,7 +172,7 @@ static int get_session(Cli *cli, char *id, GetSessionResponse **out)
     return tine_get_session(cli->tine, &cli->call, &request, out);
 }
 
-// From a session up to the oldest ancestor that there is, and that may be shown.
+// Finds the oldest ancestor of a session that exists and may be shown.
 static int read_root(Tree *tree, const char *session_id, bool with_deleted)
 {
     CLEANUP(message_freep) GetSessionResponse *found = NULL;
@@ -184,7 +185,7 @@ static int read_root(Tree *tree, const char *session_id, bool with_deleted)
     while (*found->session->parent_id) {
         GetSessionResponse *parent = NULL;
         int code = get_session(tree->cli, found->session->parent_id, &parent);
-        if (code == STATUS_NOT_FOUND) break; // purged just now
+        if (code == STATUS_NOT_FOUND) break; // purged a moment ago
         if (code) return cli_fail(tree->cli, &tree->cli->status);
         if (parent->session->deleted_at && !with_deleted) {
             message_freep(&parent);
@@ -196,7 +197,7 @@ static int read_root(Tree *tree, const char *session_id, bool with_deleted)
     return on_session(tree, found->session);
 }
 
-// The root first, then the children of each that is there already.
+// Reads the root, then the children of each session that was read.
 static int read_one_tree(Tree *tree, const char *session_id, ListSessionsRequest *request)
 {
     int code = read_root(tree, session_id, request->deleted == DELETED_FILTER_INCLUDE);

@@ -1,10 +1,10 @@
-// tine version: of this program, and of the tined that it talks to.
+// tine version: prints the versions of this program and of the running tined.
 
 #include "cli.h"
 #include "connect.h"
 #include "options.h"
 
-// The server's is told when one runs; asking for a version starts none.
+// The version of the server is shown if one runs. None is started for it.
 static int run(Cli *cli, int argument_count, char **arguments)
 {
     (void)argument_count;

@@ -1,4 +1,4 @@
-// tine watch: events, as they happen.
+// tine watch: prints events as they happen.
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
-// The scripts know nothing of tine: they pass the words of the line to `tine __complete`, and show
-// what it prints.
+// Scripts for shells. They know nothing of tine: they pass the words of the line to `tine
+// __complete` and show what it prints.
 
 #include "completion.h"
 
 #include <string.h>
 
-// bash takes ':' and '=' for ends of words, and replaces only what is behind the last: so the line
-// is split anew, and what is before that end is left out of the answers. '@' ends a word too, but
-// is replaced with what is behind it, for it may begin the name of a host.
+// bash splits words at ':' and '=' and replaces only what follows the last of these. So the script
+// splits the line again and leaves that prefix out of the answers. '@' also splits a word, because
+// it may begin a host name, but bash replaces it together with what follows.
 static const char BASH[] =
     "# bash completion for tine\n"
     "_tine() {\n"

@@ -1,7 +1,6 @@
-// Completion of command lines: the scripts for shells. What they ask for is answered by
-// `tine __complete` (command_complete.c).
+// Scripts that complete command lines. `tine __complete` (command_complete.c) answers them.
 
 #pragma once
 
-// For bash, zsh or fish; NULL for another one.
+// Returns the script for bash, zsh or fish; NULL for another shell.
 const char *completion_script(const char *shell);

@@ -1,4 +1,4 @@
-// Connecting.
+// Connecting to tined.
 
 #include "connect.h"
 

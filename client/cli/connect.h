@@ -1,10 +1,10 @@
-// Connecting to tined, which is started if none runs.
+// Connecting to tined. Starts one if none runs.
 
 #pragma once
 
 #include "cli.h"
 
-// Opens `cli->tine` for `cli->url` unless it is open, and starts a tined if none listens on the
-// socket (start.h), unless --no-start. `*out_tine` is `cli->tine`, which the Cli owns. Returns an
-// ExitCode; a failure was printed.
+// Opens `cli->tine` unless it is open, and starts a tined if none listens on the socket (start.h),
+// unless --no-start was given. `*out_tine` is `cli->tine`, which the Cli owns. Returns an ExitCode;
+// a failure was printed.
 MUST_USE int cli_connect(Cli *cli, Tine **out_tine);

@@ -1,4 +1,4 @@
-// Where tined is.
+// The URL and the token of tined.
 
 #include "endpoint.h"
 

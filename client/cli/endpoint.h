@@ -1,20 +1,20 @@
-// Where tined is: its URL, from the options and the environment, and its token.
+// The URL and the token of tined, from the options and the environment.
 
 #pragma once
 
 #include "cli.h"
 
-// Fills `cli->url`. The first that is given counts: --url, --socket, $TINE_URL, $TINE_SOCKET, the
-// place where tined listens by default. EXIT_USAGE, printed.
+// Fills `cli->url` from the first of these that is given: --url, --socket, $TINE_URL, $TINE_SOCKET;
+// otherwise with the place where tined listens by default. EXIT_USAGE; a failure was printed.
 MUST_USE int endpoint_read(Cli *cli);
 
-// Opens `cli->tine` for the URL, in the place of the one that is open. Connects to nothing yet.
-// Returns an ExitCode; a failure was printed.
+// Opens `cli->tine` for the URL and closes the one that was open. Does not connect yet. Returns an
+// ExitCode; a failure was printed.
 MUST_USE int endpoint_open(Cli *cli);
 
-// The path of the socket in the URL; NULL for tcp:// and embedded:.
+// Returns the path of the socket in the URL; NULL for tcp:// and embedded:.
 const char *endpoint_socket(const Cli *cli);
 
-// Whether others could listen in the socket's place: it is in /tmp by default, and its directory is
-// not this user's alone.
+// Returns whether others could listen in the place of tined: the socket is the default one below
+// /tmp, and its directory is not private to this user.
 bool endpoint_is_exposed(const Cli *cli);

@@ -1,4 +1,4 @@
-// Files and standard input, read whole.
+// Reads files and standard input whole.
 
 #include "file_read.h"
 

@@ -1,10 +1,10 @@
-// Reading what a command is given by file or standard input.
+// Reads a file, or standard input, whole.
 
 #pragma once
 
 #include "base/buffer.h"
 #include "cli.h"
 
-// All of a file ("-": standard input), at most `bytes_max`. The buffer is the caller's, freed with
-// buffer_free. EXIT_FAILED, said.
+// Reads all of a file ("-": standard input), at most `bytes_max`. The caller frees the buffer with
+// buffer_free. EXIT_FAILED; a failure was printed.
 MUST_USE int file_read(const char *path, size_t bytes_max, Buffer *out);

@@ -1,4 +1,4 @@
-// Finding records by what people write.
+// Finds records by the names that people use.
 
 #include "find.h"
 
@@ -22,8 +22,8 @@ static bool is_id_character(char character)
     return isdigit(upper) || (upper >= 'A' && upper <= 'Z' && !strchr("ILOU", upper));
 }
 
-// Whether it is an id or the beginning of one; `out` is it in upper case. No id begins past 7, for
-// it has 128 bits.
+// Returns whether the text is an ID or the beginning of one, and copies it in upper case. An ID has
+// 128 bits, so its first character is at most 7.
 static bool read_prefix(const char *text, char out[ID_BYTES])
 {
     size_t size = strlen(text);
@@ -35,7 +35,7 @@ static bool read_prefix(const char *text, char out[ID_BYTES])
     return true;
 }
 
-// "@last~2" after "@last" is 2. False if it is something else.
+// Reads "@last~2" as 2. Returns false for anything else.
 static bool read_before(const char *text, const char *name, size_t *out)
 {
     size_t size = strlen(name);
@@ -89,7 +89,7 @@ static int say_candidates(const char *text, Session *const *sessions, size_t cou
     return code;
 }
 
-// One of them is meant if it is the only one, or the only one with this slug that is not deleted.
+// Chooses the only session, or the only one that is not deleted.
 static int choose(const char *text, const ResolveSessionResponse *reply, bool live_first,
                   SessionName *out)
 {
@@ -108,7 +108,7 @@ static int choose(const char *text, const ResolveSessionResponse *reply, bool li
     return EXIT_OK;
 }
 
-// `prefix` NULL: `text` is not the beginning of an ID.
+// `prefix` is NULL if `text` is not the beginning of an ID.
 static int find_by_slug_or_prefix(Cli *cli, const char *text, char *prefix, SessionName *out,
                                   bool *out_is_found)
 {
@@ -130,7 +130,7 @@ static int find_by_slug_or_prefix(Cli *cli, const char *text, char *prefix, Sess
     return EXIT_OK;
 }
 
-// The ID that the agent gave to a session that was imported.
+// Finds a session by the ID that its agent gave it.
 static int find_by_external(Cli *cli, const char *text, SessionName *out, bool *out_is_found)
 {
     External external = EXTERNAL__INIT;
@@ -171,11 +171,11 @@ int cli_find_session(Cli *cli, const char *text, SessionName *out)
                    strlen(text) < PREFIX_BYTES_MIN ? " (4 characters of an id are the least)" : "");
 }
 
-// Messages: the history is walked from its head, for no call finds them by prefix.
+// Messages are found by walking the history from its head: no call finds them by prefix.
 
 typedef struct MessageSearch {
-    const char *prefix; // NULL: by place
-    size_t before;      // places before the head
+    const char *prefix; // NULL: search by position
+    size_t before;      // positions before the head
     MessageName found[CANDIDATES_MAX];
     size_t found_count;
 } MessageSearch;
@@ -201,7 +201,7 @@ static int search_history(Cli *cli, const char *session_id, MessageSearch *searc
     request.session_id = (char *)(uintptr_t)session_id;
     request.newest_first = true;
     request.kinds = kinds;
-    // A place is one of the conversation; an id may be of anything.
+    // A position counts conversation messages only; an ID may be that of any entry.
     request.n_kinds = search->prefix ? MESSAGE_KIND_CUSTOM : 0;
     if (!search->prefix) request.limit = (uint32_t)search->before + 1;
     CLEANUP(message_freep) MessagesForSessionResponse *reply = NULL;

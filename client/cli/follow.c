@@ -1,4 +1,4 @@
-// Following: events say which message is new, a call fetches it.
+// Follows a session: events tell which message is new, and a call fetches it.
 
 #include "follow.h"
 
@@ -36,7 +36,7 @@ static int hand_over(Follow *follow, const Event *event,
     request.message_id = event->message_id;
     CLEANUP(message_freep) GetMessageResponse *reply = NULL;
     int code = tine_get_message(cli->tine, &cli->call, &request, &reply);
-    if (code == STATUS_NOT_FOUND) return EXIT_OK; // purged since
+    if (code == STATUS_NOT_FOUND) return EXIT_OK; // purged in the meantime
     if (code) return cli_fail(cli, &cli->status);
     on_message(context, reply->message);
     return EXIT_OK;

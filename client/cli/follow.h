@@ -1,4 +1,4 @@
-// Following a session: its messages, as they are appended.
+// Follows a session: reports its messages as they are appended.
 
 #pragma once
 
@@ -6,12 +6,12 @@
 
 typedef struct Follow Follow;
 
-// Begins to watch the session: what is appended from now on will be seen. Borrows `cli`. Returns an
-// ExitCode.
+// Starts watching the session: every message that is appended from now on will be reported. Borrows
+// `cli`. Returns an ExitCode.
 MUST_USE int follow_open(Cli *cli, const char *session_id, Follow **out_follow);
 
-// Hands every message that is appended to `on_message`, which borrows it, until the session is
-// purged or tined is gone for too long. Returns an ExitCode.
+// Calls `on_message`, which borrows the message, for each new message, until the session is purged
+// or tined is away for too long. Returns an ExitCode.
 int follow_run(Follow *follow, void (*on_message)(void *context, const Message *message),
                void *context);
 

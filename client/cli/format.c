@@ -1,4 +1,4 @@
-// Numbers and times.
+// Formats numbers and times.
 
 #include "format.h"
 
@@ -35,7 +35,7 @@ Shown format_age(int64_t ms, int64_t now_ms)
     Shown shown = {""};
     if (ms == 0) return shown;
     int64_t seconds = (now_ms - ms) / 1000;
-    if (seconds < 0) seconds = 0; // clocks differ
+    if (seconds < 0) seconds = 0; // the clocks of two hosts differ
     size_t unit = 0;
     while (seconds < UNITS[unit].seconds)
         unit++;

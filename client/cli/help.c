@@ -52,7 +52,7 @@ int help_print(Cli *cli, const Command *command)
                      "    tine COMMAND [OPTION…] [ARGUMENT…]\n");
     print_title(cli, "Commands");
     for (size_t i = 0; COMMANDS[i]; i++) {
-        if (COMMANDS[i]->name[0] == '_') continue; // for scripts
+        if (COMMANDS[i]->name[0] == '_') continue; // not for people
         print(&cli->out, "  %-16s %s\n", COMMANDS[i]->name, COMMANDS[i]->summary);
     }
     print_title(cli, "Options of all commands");

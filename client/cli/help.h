@@ -1,8 +1,8 @@
-// Help: what `tine help` and `--help` print, made from the table of commands.
+// Help: the texts of `tine help` and `--help`, made from the table of commands.
 
 #pragma once
 
 #include "cli.h"
 
-// About one command, or about tine when `command` is NULL. Returns EXIT_OK.
+// Prints help about one command, or about tine if `command` is NULL. Returns EXIT_OK.
 int help_print(Cli *cli, const Command *command);

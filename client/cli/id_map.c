@@ -1,4 +1,5 @@
-// The map: open addressing, at most half full. Ids begin with their time, so the end is the hash.
+// A hash map with open addressing, at most half full. IDs begin with their time, so the hash is
+// taken from their end.
 
 #include "id_map.h"
 
@@ -6,7 +7,7 @@
 #include <string.h>
 
 typedef struct IdPair {
-    Ulid from, to; // `from` zero: free
+    Ulid from, to; // free if `from` is zero
 } IdPair;
 
 enum { CAPACITY_MIN = 256 };

@@ -1,4 +1,4 @@
-// A map from ids to ids: what a record is called in a file, and in the store.
+// A map from IDs in a file to IDs in the store.
 
 #pragma once
 
@@ -12,8 +12,8 @@ typedef struct IdMap {
 
 void id_map_free(IdMap *map);
 
-// ERROR_OUT_OF_MEMORY; ERROR_INVALID_ARGUMENT: `from` is no id.
+// ERROR_OUT_OF_MEMORY. ERROR_INVALID_ARGUMENT: `from` is not an ID.
 MUST_USE Error id_map_put(IdMap *map, const char *from, const char *to);
 
-// False: it is not there. `out` has room for an id's text.
+// Returns false if the ID is not in the map. `out` needs room for the text of an ID.
 bool id_map_get(const IdMap *map, const char *from, char out[ID_BYTES]);

@@ -1,4 +1,4 @@
-// Input.
+// Reads arguments and standard input.
 
 #include "input.h"
 
@@ -54,7 +54,7 @@ static int read_standard_input(const Cli *cli, char **out)
         text_freep(out);
         return code;
     }
-    // What echo and editors put at the end is not the message's.
+    // The line feed that echo and editors add does not belong to the message.
     size_t size = strlen(*out);
     if (size > 0 && (*out)[size - 1] == '\n') (*out)[size - 1] = '\0';
     return EXIT_OK;

@@ -1,5 +1,5 @@
-// Messages as JSON and back, by protobuf-c's descriptors: what `--json` prints and what `tine call`
-// and `tine import` read.
+// Converts messages to JSON and back, by their protobuf-c descriptors, for `--json`, `tine call`
+// and `tine import`.
 //
 // Names are those of the .proto, enum values by their full name (by number if it is not known),
 // 64-bit integers are numbers, bytes are base64. Numbers, bools and enums are always written, even

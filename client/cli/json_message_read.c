@@ -1,6 +1,6 @@
-// Reading JSON into messages. The recursion is bounded by the contract, whose messages do not
-// contain themselves: what no field expects is an error before it is read. All memory is malloc's,
-// so that protobuf-c frees the message as it frees one from the wire, a half-read one too.
+// Reads JSON into messages. The recursion is bounded, because no message of the contract contains
+// itself and a value that no field expects is refused before it is read. All memory comes from
+// malloc, so protobuf-c can free the message, also one that was read in part.
 
 #include <assert.h>
 #include <errno.h>
@@ -94,7 +94,7 @@ static Error read_members(JsonReader *reader, ProtobufCMessage *message, uint8_t
     return ERROR_NONE;
 }
 
-// "projectDir" as "project_dir": proto3's JSON has both names.
+// Finds "project_dir" for "projectDir": the JSON of proto3 has both names.
 static const ProtobufCFieldDescriptor *find_camel(const ProtobufCMessageDescriptor *type,
                                                   const char *name)
 {
@@ -152,7 +152,7 @@ static const char *name_of_case(const ProtobufCMessageDescriptor *type, uint32_t
 static Error read_member(JsonReader *reader, ProtobufCMessage *message,
                          const ProtobufCFieldDescriptor *field)
 {
-    if (json_scan_take_word(&reader->scan, "null")) return ERROR_NONE; // as if it were left out
+    if (json_scan_take_word(&reader->scan, "null")) return ERROR_NONE; // the field is not set
     if (field->label == PROTOBUF_C_LABEL_REPEATED) return read_list(reader, message, field);
     if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)) {
         return read_value(reader, field, field_value(message, field));
@@ -168,8 +168,8 @@ static Error read_member(JsonReader *reader, ProtobufCMessage *message,
     return error;
 }
 
-// Makes room for one more element: the array's capacity is the next power of two of its count, and
-// so need not be kept anywhere.
+// Makes room for one more element. The capacity is the next power of two of the count, so it is not
+// stored.
 static Error grow_list(JsonReader *reader, void **array, size_t count, size_t stride)
 {
     if ((count & (count - 1)) != 0) return ERROR_NONE;
@@ -203,7 +203,7 @@ static Error read_list(JsonReader *reader, ProtobufCMessage *message,
     return ERROR_NONE;
 }
 
-// A number, or a string that holds one, as text with a NUL behind.
+// Reads a number, or a string that holds one, as NUL-terminated text.
 static Error read_number_text(JsonReader *reader, char out[NUMBER_BYTES_MAX], size_t *out_at)
 {
     bool is_quoted = json_scan_peek(&reader->scan) == '"';
@@ -223,7 +223,7 @@ static Error read_number_text(JsonReader *reader, char out[NUMBER_BYTES_MAX], si
     return ERROR_NONE;
 }
 
-// JSON's whole numbers have no plus and no leading zeros.
+// Integers in JSON have no plus sign and no leading zeros.
 static bool is_whole_number(const char *text)
 {
     if (*text == '-') text++;
@@ -287,7 +287,7 @@ static Error read_bool(JsonReader *reader, protobuf_c_boolean *out)
     return json_reader_fail_expected(reader, "true or false");
 }
 
-// "ROLE_USER" for "user": the prefix of the zero, "ROLE_UNSPECIFIED", is that of all.
+// Finds "ROLE_USER" for "user". All values have the prefix of the zero value, "ROLE_UNSPECIFIED".
 static const ProtobufCEnumValue *find_short_name(const ProtobufCEnumDescriptor *type,
                                                  const char *name)
 {

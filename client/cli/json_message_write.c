@@ -1,4 +1,4 @@
-// Writing JSON: one walk over a message beside its descriptor, straight into the file.
+// Writes messages as JSON in one walk over the message and its descriptor.
 
 #include <assert.h>
 #include <inttypes.h>
@@ -122,7 +122,7 @@ static void write_enum(FILE *file, const ProtobufCEnumDescriptor *type, int numb
     }
 }
 
-// What is no number in JSON is a string in proto3's.
+// The JSON of proto3 has these as strings.
 static void write_double(FILE *file, double number)
 {
     if (isnan(number)) {

@@ -1,4 +1,4 @@
-// One message as JSON on standard output.
+// Prints messages as JSON.
 
 #include "json_print.h"
 #include "json_message.h"

@@ -1,4 +1,4 @@
-// The reader. Lines and columns are counted only for an error.
+// Reads JSON with errors that name a line and a column. They are counted only for an error.
 
 #include "json_reader.h"
 

@@ -1,5 +1,5 @@
-// Reading JSON that a person wrote: tokens (text/json_scan.h), the path of the field that is being
-// read, a budget of memory, and errors that name the line and the column.
+// Reads JSON that a person wrote. To the tokens (text/json_scan.h) it adds the path of the current
+// field, a budget of memory, and errors that name line and column.
 
 #pragma once
 

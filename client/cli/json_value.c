@@ -1,4 +1,4 @@
-// The sizes of values in messages.
+// Sizes of values in messages.
 
 #include "json_value.h"
 

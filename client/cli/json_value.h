@@ -1,8 +1,8 @@
-// What the reader and the writer of JSON know alike of a message's fields.
+// What both the reader and the writer of JSON know about fields of a message.
 
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
 
-// The bytes of one value of a type as a message holds it: the stride of a repeated field.
+// Returns the size of one value of this type in a message: the stride of a repeated field.
 size_t json_value_bytes(ProtobufCType type);

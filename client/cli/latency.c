@@ -1,4 +1,4 @@
-// Latencies.
+// Evaluates latencies.
 
 #include "latency.h"
 

@@ -33,10 +33,10 @@ int main(int argument_count, char **arguments)
     cli.call = (TineCallOptions){.out_status = &cli.status, .timeout_ms = TIMEOUT_MS};
     set_locale();
     print_set_buffers();
-    signal(SIGPIPE, SIG_DFL); // `| head` ends us, whatever our parent thinks of the signal
+    signal(SIGPIPE, SIG_DFL); // `| head` ends tine, also if its parent ignores the signal
     int code = run(&cli, argument_count, arguments);
     tine_close(cli.tine);
-    // What could not be written is a failure too: a full disk, say.
+    // Output that could not be written is a failure, for example on a full disk.
     Printer out = print_to_stdout();
     if (!print_flush(&out) && code == EXIT_OK) {
         code = cli_say(EXIT_FAILED, "the output could not be written: %m");
@@ -45,8 +45,8 @@ int main(int argument_count, char **arguments)
     return code;
 }
 
-// Only the character set of the locale is taken over: numbers stay as scripts expect them. Without
-// one, text is UTF-8 all the same.
+// Takes only the character set from the locale: numbers stay as scripts expect them. Without a
+// locale, text is UTF-8.
 static void set_locale(void)
 {
     if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) (void)setlocale(LC_CTYPE, "C.UTF-8");

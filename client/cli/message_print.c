@@ -1,4 +1,4 @@
-// Messages.
+// Prints messages.
 
 #include "message_print.h"
 
@@ -36,7 +36,7 @@ static void print_text(const Cli *cli, const char *text, size_t lines_max)
     print_block(&cli->out, slice_of(text), INDENT, lines_max);
 }
 
-// What a part is, in brackets, before its content.
+// Prints the kind of a part, in brackets, before its content.
 static void print_note(const Cli *cli, const char *kind, const char *name, const char *more)
 {
     print(&cli->out, "%s" PRINT_DIM "[%.80s%s%.80s%s%.80s]" PRINT_NORMAL "\n", INDENT, kind,
@@ -111,7 +111,7 @@ static void print_heading(const Cli *cli, const Message *message, const MessageS
     print(&cli->out, message->deleted_at ? "  (deleted)\n" : "\n");
 }
 
-// The first words of an entry.
+// Returns the text that an entry begins with.
 static const char *beginning(const Message *message)
 {
     if (message->marker) return message->marker->summary;

@@ -1,4 +1,4 @@
-// Calls by name.
+// Finds calls by name.
 
 #include "method.h"
 
@@ -10,7 +10,7 @@
 
 static const ProtobufCServiceDescriptor *const SERVICE = &tine__v1__store_service__descriptor;
 
-// What is behind the last slash or full stop.
+// Returns what follows the last slash or dot.
 static const char *last_name(const char *name)
 {
     const char *last = strrchr(name, '/');

@@ -1,4 +1,4 @@
-// The calls of the contract, as this program was built with it.
+// The calls of the contract that this program was built with.
 
 #pragma once
 
@@ -8,9 +8,9 @@
 
 enum { METHOD_PATH_BYTES_MAX = 128 };
 
-// By its name ("GetSession", in any case), or its path with or without what comes before. NULL:
-// there is none; said on standard error with the name that was probably meant.
+// Finds a call by its name ("GetSession", in any case) or by its path. If there is none, prints a
+// message with the name that was probably meant, and returns NULL.
 const ProtobufCMethodDescriptor *method_find_or_say(const char *name);
 
-// Its path, as the wire has it: "/tine.v1.StoreService/GetSession".
+// Writes the path of a call: "/tine.v1.StoreService/GetSession".
 void method_path(const ProtobufCMethodDescriptor *method, char out[METHOD_PATH_BYTES_MAX]);

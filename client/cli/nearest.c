@@ -1,4 +1,4 @@
-// Distance by Damerau and Levenshtein, where two exchanged neighbours count once.
+// Damerau-Levenshtein distance: two exchanged neighbours count as one error.
 
 #include "nearest.h"
 
@@ -40,7 +40,7 @@ Nearest nearest_begin(const char *wanted)
     return (Nearest){.wanted = wanted, .distance = strlen(wanted) / 3 + 2};
 }
 
-// Near enough: less than a third of the letters are wrong, or the name begins like it.
+// A name is near if less than a third of the letters differ, or if it begins with the wanted one.
 void nearest_consider(Nearest *nearest, const char *name)
 {
     size_t distance = distance_of(nearest->wanted, name), size = strlen(nearest->wanted);

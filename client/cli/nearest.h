@@ -1,4 +1,4 @@
-// "Did you mean": the name that is nearest to one that does not exist.
+// Finds the name that is nearest to an unknown one, for "did you mean".
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 typedef struct Nearest {
     const char *wanted; // borrowed
-    const char *name;   // the nearest so far, near enough to be meant; or NULL
+    const char *name;   // the nearest so far, if it is near enough; or NULL
     size_t distance;
 } Nearest;
 

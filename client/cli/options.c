@@ -1,5 +1,5 @@
-// Options are looked up in the command's own table first, then among the global ones; a command's
-// name is the first argument that is no option.
+// Reads the command line. Options are looked up in the table of the command first, then in the
+// global one. The first argument that is not an option names the command.
 
 #include "options.h"
 
@@ -27,8 +27,8 @@ const Option GLOBAL_OPTIONS[] = {
 typedef struct Reader {
     Cli *cli;
     char **arguments;
-    int count, next; // `next` is the one to be read
-    int kept;        // arguments that are no options, moved to the front
+    int count, next; // `next` is the index of the next one
+    int kept;        // arguments that are not options, moved to the front
 } Reader;
 
 static const Option *find_in(const Option *options, const char *name, size_t size, char letter)
@@ -92,7 +92,7 @@ static int read_long(Reader *reader)
     return give(reader->cli, option, value);
 }
 
-// "-n5", "-n 5", and flags together: "-rf".
+// Reads "-n5", "-n 5", and flags together: "-rf".
 static int read_letters(Reader *reader)
 {
     const char *argument = reader->arguments[reader->next++];
@@ -158,7 +158,7 @@ int options_read(Cli *cli, int argument_count, char **arguments, int *out_count,
 static const Option *option_named(const Cli *cli, const char *name)
 {
     const Option *option = find(cli, name, strlen(name), 0);
-    assert(option); // asked for by a command that does not list it
+    assert(option); // a command may ask only for its own options
     return option;
 }
 

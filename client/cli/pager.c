@@ -1,6 +1,5 @@
-// The pager is a child that reads what we write. It has the terminal for as long as it runs, so we
-// must not end before it: neither when we are done nor by a signal, for the shell would take the
-// terminal back.
+// Runs the pager as a child that reads our output. It has the terminal, so tine must not end before
+// it, neither when it is done nor by a signal: the shell would take the terminal back.
 
 #include "pager.h"
 
@@ -16,7 +15,7 @@
 
 #include "text/print.h"
 
-static volatile pid_t pager; // 0: none runs
+static volatile pid_t pager; // 0 if none runs
 
 static void wait_for_it(void)
 {
@@ -48,7 +47,7 @@ static bool is_in_path(const char *program)
     return false;
 }
 
-// What is to be run by the shell, or NULL.
+// Returns the command for the shell, or NULL.
 static const char *pager_command(void)
 {
     static const char *const NAMES[] = {"TINE_PAGER", "PAGER"};

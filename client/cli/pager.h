@@ -1,9 +1,9 @@
-// The pager: standard output through $TINE_PAGER, $PAGER or `less -FRX`, as git does it.
+// Sends standard output through $TINE_PAGER, $PAGER or `less -FRX`, as git does.
 
 #pragma once
 
-// Starts it and lets standard output go there. Nothing happens when there is none, or it is `cat`.
+// Starts the pager. Does nothing if there is none, or if it is `cat`.
 void pager_begin(void);
 
-// Waits until its user is done. Nothing happens when none was started.
+// Waits until the pager ends. Does nothing if none was started.
 void pager_end(void);

@@ -1,4 +1,4 @@
-// Where the store is, and how its engine's steps and errors look.
+// Finds the store, and shows progress and errors of the engine.
 
 #include "place.h"
 
@@ -35,7 +35,7 @@ int place_fail(Error error, const ErrorDetail *detail)
                    detail->text[0] ? detail->text : error_text(error));
 }
 
-// One step runs at a time.
+// Only one step runs at a time.
 static Progress *shown;
 static char shown_file[PATH_MAX];
 

@@ -1,5 +1,5 @@
-// The signals that would end or stop the process are blocked and read from a descriptor, so that
-// the terminal is given back before they act.
+// Takes over the terminal. Signals that would end or stop the process are blocked and read from a
+// descriptor, so that the terminal is restored before they act.
 
 #include "screen.h"
 
@@ -16,12 +16,12 @@
 static struct {
     struct termios before;
     sigset_t signals_before;
-    int signals; // a descriptor
+    int signals; // a signalfd
     int signal_number;
     bool is_open;
 } screen = {.signals = -1};
 
-// The alternate screen, no cursor; and back.
+// Switches to the alternate screen and hides the cursor; and back.
 #define TAKE "\033[?1049h\033[?25l\033[2J"
 #define GIVE_BACK "\033[0m\033[?25h\033[?1049l"
 
@@ -40,7 +40,7 @@ static void take(void)
 static void give_back(void)
 {
     Printer out = print_to_stdout();
-    out.has_colour = true; // it resets the colours
+    out.has_colour = true; // it resets them
     print(&out, GIVE_BACK);
     print_flush(&out);
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen.before);
@@ -75,7 +75,7 @@ static ScreenEvent on_signal(void)
         return SCREEN_SIGNAL;
     }
     give_back();
-    raise(SIGSTOP); // here until it is continued
+    raise(SIGSTOP); // returns when the process is continued
     take();
     return SCREEN_CHANGED;
 }
@@ -89,7 +89,7 @@ ScreenEvent screen_wait(int timeout_ms, char *out_key)
     if (count <= 0) return SCREEN_TIMEOUT;
     if (wanted[0].revents) return on_signal();
     ssize_t size = read(STDIN_FILENO, out_key, 1);
-    return size == 1 ? SCREEN_KEY : SCREEN_SIGNAL; // the terminal is gone
+    return size == 1 ? SCREEN_KEY : SCREEN_SIGNAL; // otherwise the terminal is gone
 }
 
 void screen_close(void)

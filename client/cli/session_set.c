@@ -1,4 +1,4 @@
-// Sets of sessions.
+// Keeps sets of sessions.
 
 #include "session_set.h"
 
@@ -74,7 +74,7 @@ static bool is_in(const SessionSet *set, size_t sorted_count, const char *id)
     return bsearch(&name, set->names, sorted_count, sizeof(name), compare) != NULL;
 }
 
-// Follows parents until one is there already; `out_parent` is "" where the line ends.
+// Adds parents until one is in the set already. `out_parent` is "" at the end of the line.
 static int parent_of(Cli *cli, const char *id, char out_parent[ID_BYTES])
 {
     GetSessionRequest request = GET_SESSION_REQUEST__INIT;
@@ -82,7 +82,7 @@ static int parent_of(Cli *cli, const char *id, char out_parent[ID_BYTES])
     request.session_id = (char *)(uintptr_t)id;
     if (tine_get_session(cli->tine, &cli->call, &request, &reply)) {
         out_parent[0] = '\0';
-        // A parent that is being purged is still named by its children for a moment.
+        // For a moment, children still name a parent that is being purged.
         return cli->status.code == STATUS_NOT_FOUND ? EXIT_OK : cli_fail(cli, &cli->status);
     }
     snprintf(out_parent, ID_BYTES, "%s", reply->session->parent_id);
@@ -106,7 +106,7 @@ int session_set_add_ancestors(Cli *cli, SessionSet *set)
         int code = parent_of(cli, set->names[i].id, id);
         if (code) return code;
         if (!*id || is_in(set, sorted_count, id) || !exists(cli, id)) continue;
-        code = session_set_add(set, id); // its own parent is looked at when `i` comes to it
+        code = session_set_add(set, id); // its own parent is added when `i` reaches it
         if (code) return code;
     }
     session_set_sort(set);
@@ -118,7 +118,7 @@ int session_set_add_children(Cli *cli, SessionSet *set)
     for (size_t i = 0; i < set->count; i++) {
         ListSessionsRequest filter = LIST_SESSIONS_REQUEST__INIT;
         char id[ID_BYTES];
-        snprintf(id, sizeof(id), "%s", set->names[i].id); // the array moves as it grows
+        snprintf(id, sizeof(id), "%s", set->names[i].id); // the array may move when it grows
         filter.parent_id = id;
         int code = session_set_list(cli, set, filter);
         if (code) return code;

@@ -6,7 +6,7 @@
 
 enum { SESSION_SET_MAX = 10 * 1000 * 1000 };
 
-// Which sessions: their ids, each once.
+// IDs of sessions, each once.
 typedef struct SessionSet {
     SessionName *names; // owned
     size_t count, capacity;
@@ -15,12 +15,12 @@ typedef struct SessionSet {
 void session_set_free(SessionSet *set);
 MUST_USE int session_set_add(SessionSet *set, const char *id);
 
-// Sorts by id, so that parents come before children, and drops repeats.
+// Sorts by ID, so parents come before children, and removes duplicates.
 void session_set_sort(SessionSet *set);
 
-// Adds all sessions that a listing with these filters has. Its limit and cursor are set here.
+// Adds all sessions that match the filter. Its limit and cursor are set here.
 MUST_USE int session_set_list(Cli *cli, SessionSet *set, ListSessionsRequest filter);
 
-// Adds the ancestors of all that are in it; and those who descend from them.
+// Adds the ancestors of all sessions in the set; adds their descendants.
 MUST_USE int session_set_add_ancestors(Cli *cli, SessionSet *set);
 MUST_USE int session_set_add_children(Cli *cli, SessionSet *set);

@@ -1,4 +1,4 @@
-// All sessions.
+// Reads all sessions of a listing.
 
 #include "sessions.h"
 

@@ -1,14 +1,14 @@
-// Going through all sessions that a request lists, a page at a time.
+// Reads all sessions of a listing, page by page.
 
 #pragma once
 
 #include "cli.h"
 
-// Hands each session to `on_session`, which borrows it and returns an ExitCode; the first that is
-// not EXIT_OK ends it. `request` is changed. Shows progress. Returns an ExitCode.
+// Calls `on_session`, which borrows the session, for each session; ends when it returns something
+// other than EXIT_OK. Changes `request`. Shows progress. Returns an ExitCode.
 int sessions_each(Cli *cli, ListSessionsRequest *request,
                   int (*on_session)(void *context, const Session *session), void *context);
 
-// "." and other paths as they are from the root, in `directory` (PATH_MAX bytes); what is no path
-// here is returned as it is.
+// Returns a path as an absolute one, in `directory` (PATH_MAX bytes). Returns `path` itself if it
+// does not exist here.
 char *project_path(const char *path, char *directory);

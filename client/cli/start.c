@@ -1,6 +1,6 @@
-// Starting tined. Whoever holds the lock looks once more whether one listens, then starts one and
-// keeps the lock until it is ready. So 20 at once start one, and 19 find it. (tined itself refuses
-// to be the second on a socket, whoever starts it.)
+// Starts tined. The process that holds the lock looks again whether a tined listens, then starts
+// one, and keeps the lock until it is ready. So of 20 processes one starts it, and 19 find it.
+// (tined itself refuses a socket that another tined has.)
 
 #include "start.h"
 
@@ -30,10 +30,10 @@ static const char IDLE_EXIT[] = "30m";
 
 enum {
     READY_WITHIN_MS = 60 * 1000,
-    LOCKED_WITHIN_MS = 90 * 1000, // who has the lock waits for tined as long as that
+    LOCKED_WITHIN_MS = 90 * 1000, // the holder of the lock waits for tined, for up to 75 s
     LOCK_LOOK_MS = 20,
-    SILENT_MS = 1000,            // an attempt to connect that took longer was not refused
-    ENDED_WITHIN_MS = 15 * 1000, // tined gives up on its clients after 6 s
+    SILENT_MS = 1000,            // an attempt to connect that takes longer was not refused
+    ENDED_WITHIN_MS = 15 * 1000, // tined waits for its clients for up to 6 s
     LAST_WORDS_BYTES_MAX = 4096,
 };
 
@@ -42,15 +42,15 @@ typedef struct Start {
     const char *socket_path;
     char directory[PATH_MAX], log_path[PATH_MAX + 16], tined_path[PATH_MAX + 16];
     char absolute_path[PATH_MAX];
-    int lock, log, ready; // descriptors; -1: not open
-    off_t log_bytes;      // of the log, before
-    char ready_name[32];  // of the socket `ready`, as $NOTIFY_SOCKET wants it
+    int lock, log, ready; // descriptors; -1 if not open
+    off_t log_bytes;      // size of the log before tined was started
+    char ready_name[32];  // name of the socket `ready` for $NOTIFY_SOCKET
 } Start;
 
 static int begin(Start *start);
 static int launch(Start *start);
 
-// The process that the socket's lock names; 0 if there is none.
+// Returns the process that holds the lock of the socket; 0 if there is none.
 static pid_t holder_of(const char *socket_path)
 {
     char path[PATH_MAX + 16], text[32] = {0};
@@ -76,13 +76,12 @@ static int say_late(const Cli *cli, const char *socket_path)
                    socket_path, (long long)cli->call.timeout_ms, (int)holder);
 }
 
-// Looks whether a tined listens. It is asked by a call: NNG accepts no connection for 100 ms after
-// one that was closed without a word. A client that found nobody waits before it tries again, so
-// each look gets a fresh one.
+// Looks whether a tined listens, by a call: NNG accepts no connection for 100 ms after one that was
+// closed early. A Tine that found nobody waits before it tries again, so each look uses a new one.
 //
-// Where nobody listens an attempt fails at once. For a tined that was stopped the kernel accepts
-// connections, and libtine gives up on each after 5 s: it is asked again until the time is up. Then
-// the result is EXIT_UNAVAILABLE, printed.
+// Where nobody listens, an attempt fails at once. If tined is stopped, the kernel still accepts
+// connections, and libtine gives up on each after 5 s; then the look is repeated until the time is
+// up. Returns EXIT_UNAVAILABLE then; the failure was printed.
 static int look(Cli *cli, const char *socket_path, bool *out_listens)
 {
     int64_t begun_ns = clock_monotonic_ns(), until_ns = begun_ns + cli->call.timeout_ms * 1000000;
@@ -124,7 +123,7 @@ int start_tined(Cli *cli, const char *socket_path)
     return code;
 }
 
-// Beside this program, else in PATH.
+// Looks for tined beside this program, then in PATH.
 static int find_tined(Start *start)
 {
     char self[PATH_MAX];
@@ -165,7 +164,7 @@ static int find_directory(Start *start)
                    size < PATH_MAX ? detail.text : "its path is too long");
 }
 
-// Waits for another tine that is starting a tined.
+// Waits while another tine starts a tined.
 static int wait_for_lock(const Start *start, const char *path)
 {
     int64_t until_ns = clock_monotonic_ns() + (int64_t)LOCKED_WITHIN_MS * 1000000;
@@ -206,11 +205,11 @@ static int begin(Start *start)
     return EXIT_OK;
 }
 
-// Where tined says that it is ready, as a service would say it to systemd.
+// Opens the socket on which tined reports that it is ready, with the protocol of systemd.
 static int open_ready(Start *start)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    socklen_t size = sizeof(sa_family_t); // the kernel gives it an abstract name
+    socklen_t size = sizeof(sa_family_t); // the kernel chooses an abstract name
     start->ready = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (start->ready < 0 || bind(start->ready, (struct sockaddr *)&address, size) != 0) return -1;
     size = sizeof(address);
@@ -220,7 +219,7 @@ static int open_ready(Start *start)
     return 0;
 }
 
-// What these name is said from here; tined begins in another directory.
+// Makes paths in these variables absolute: tined runs in another directory.
 static void make_places_absolute(void)
 {
     static const char *const NAMES[] = {"TINE_DATA", "TINE_TOKEN_FILE"};
@@ -244,7 +243,7 @@ __attribute__((noreturn)) static void become_tined(const Start *start)
     dup2(null, STDIN_FILENO);
     dup2(start->log, STDOUT_FILENO);
     dup2(start->log, STDERR_FILENO);
-    // Whoever reads our output to its end must not have to wait for tined's.
+    // A program that reads our output to its end must not wait for tined.
     (void)close_range(STDERR_FILENO + 1, ~0U, 0);
     make_places_absolute();
     if (chdir("/") != 0) _exit(127);
@@ -255,7 +254,7 @@ __attribute__((noreturn)) static void become_tined(const Start *start)
     _exit(127);
 }
 
-// What it said last, to its log, is why it ended.
+// Prints why tined ended: the last message in its log.
 static int say_why(const Start *start)
 {
     char text[LAST_WORDS_BYTES_MAX];
@@ -269,8 +268,8 @@ static int say_why(const Start *start)
     return cli_say(EXIT_UNAVAILABLE, "tined does not start: %s", line + strlen("tined: "));
 }
 
-// Waits for the end of the process that the socket's lock names: a tined that was told to stop, and
-// still answers what it had accepted. False: it does not end. True, too, if it is gone already.
+// Waits until the holder of the socket's lock ends: a tined that is stopping answers the requests
+// that it has accepted. Returns false if it does not end in time.
 static bool wait_for_holder(const Start *start)
 {
     pid_t pid = holder_of(start->socket_path);
@@ -287,8 +286,8 @@ static bool wait_for_holder(const Start *start)
     return count > 0;
 }
 
-// Waits until it is ready or has ended. `*out_is_in_use`: it ended because another process has the
-// socket or the store; nothing was said.
+// Waits until tined is ready or has ended. Sets `*out_is_in_use`, and prints nothing, if it ended
+// because another process has the socket or the store.
 static int wait_for(const Start *start, pid_t pid, bool *out_is_in_use)
 {
     Progress *progress = progress_begin("starting tined", NULL, 0);
@@ -326,7 +325,7 @@ static int launch_once(const Start *start, bool *out_is_in_use)
 static int launch(Start *start)
 {
     if (open_ready(start) != 0) return cli_say(EXIT_UNAVAILABLE, "no socket: %s", strerror(errno));
-    if (start->socket_path[0] != '/') { // tined leaves this directory
+    if (start->socket_path[0] != '/') { // tined runs in another directory
         char here[PATH_MAX / 2];
         if (!getcwd(here, sizeof(here))) return cli_say(EXIT_UNAVAILABLE, "no current directory");
         snprintf(start->absolute_path, PATH_MAX, "%s/%s", here, start->socket_path);
@@ -337,7 +336,7 @@ static int launch(Start *start)
     if (!is_in_use) return code;
     code = look(start->cli, start->socket_path, &listens);
     if (code || listens) return code;
-    // Who has the socket and does not listen is about to leave.
+    // The holder of the socket does not listen, so it is about to end.
     if (wait_for_holder(start)) {
         code = launch_once(start, &is_in_use);
         if (!is_in_use) return code;

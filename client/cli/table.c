@@ -1,4 +1,4 @@
-// Tables.
+// Prints tables.
 
 #include "table.h"
 
@@ -11,10 +11,10 @@ enum { GAP = 2 }; // columns between two cells
 struct Table {
     const Cli *cli;
     const Column *columns;        // borrowed
-    size_t column_count, next;    // `next`: the column of the next cell
-    size_t rest_width;            // of the COLUMN_REST, shared by all of them
+    size_t column_count, next;    // `next` is the column of the next cell
+    size_t rest_width;            // of each COLUMN_REST
     struct libscols_table *lines; // owned; NULL in a pipe
-    struct libscols_line *line;   // the row that is being filled
+    struct libscols_line *line;   // the current row
 };
 
 static bool is_left_out(const Table *table, size_t column)
@@ -53,7 +53,7 @@ static struct libscols_table *lines_new(const Table *table)
     scols_table_enable_colors(lines, table->cli->out.has_colour);
     scols_table_set_column_separator(lines, "  ");
     scols_table_set_termforce(lines, SCOLS_TERMFORCE_ALWAYS);
-    // The widths are ours; this only keeps the library from shrinking them.
+    // This keeps the library from shrinking our widths.
     scols_table_set_termwidth(lines, 16 * 1024);
     for (size_t i = 0; i < table->column_count; i++) {
         const Column *wanted = &table->columns[i];

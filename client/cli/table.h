@@ -1,8 +1,8 @@
-// Tables: aligned on a terminal, by libsmartcols; elsewhere a line a row, the cells with tabs
-// between them, without headings, nothing cut.
+// Tables. On a terminal they are aligned by libsmartcols. Elsewhere each row is a line, with tabs
+// between the cells, without headings and without cuts.
 //
-// A long list is printed in pieces, each with table_flush, so that the first rows are seen at once
-// and memory stays small; therefore its columns have fixed widths.
+// A long list is printed in pieces by table_flush, so that the first rows appear at once and memory
+// stays small. Therefore columns have fixed widths.
 
 #pragma once
 
@@ -11,32 +11,32 @@
 typedef enum ColumnKind {
     COLUMN_LEFT,
     COLUMN_RIGHT, // numbers
-    COLUMN_REST,  // what is left of the width; cut with "…"
+    COLUMN_REST,  // takes the remaining width; cut with "…"
 } ColumnKind;
 
 typedef struct Column {
     const char *name;
     ColumnKind kind;
-    int width;         // on a terminal, more than the name has; of COLUMN_REST the least
-    int terminal_from; // left out on a terminal of fewer columns
+    int width;         // on a terminal, at least that of the name; for COLUMN_REST the minimum
+    int terminal_from; // left out on a terminal with fewer columns
 } Column;
 
 enum { TABLE_COLUMNS_MAX = 16 };
 
 typedef struct Table Table;
 
-// `columns` (ended by one without a name) is borrowed until the end. NULL when there is no memory;
-// the other functions then do nothing.
+// Opens a table. `columns` (the last has no name) is borrowed until table_closep. Returns NULL when
+// out of memory; the other functions then do nothing.
 Table *table_open(const Cli *cli, const Column *columns);
 
-// The next cell of the row; after its last one the next row begins. `text` is copied.
+// Adds the next cell of the row; after the last cell a new row begins. Copies `text`.
 void table_cell(Table *table, const char *text);
 
-// A cell that looks different on a terminal than in a pipe.
+// Adds a cell that differs between a terminal and a pipe.
 void table_cell_two(Table *table, const char *on_terminal, const char *in_pipe);
 
-// Prints the rows so far and forgets them.
+// Prints the rows that were added and drops them.
 void table_flush(Table *table);
 
-// Flushes and frees. For CLEANUP: table_closep.
+// Flushes and frees the table. For CLEANUP.
 void table_closep(Table **table);

@@ -1,4 +1,4 @@
-// Rates and latencies are those between two samples: the difference of what the server counts.
+// Draws frames. Rates and latencies come from the difference of two samples.
 
 #include "top_frame.h"
 
@@ -53,7 +53,7 @@ void top_sample_free(TopSample *sample)
     *sample = (TopSample){0};
 }
 
-// One line, cut to the width; nothing below the last row.
+// Prints one line, cut to the width. Prints nothing below the last row.
 static void line(TopFrame *frame, bool is_title, const char *format, ...) PRINTF_LIKE(3, 4);
 
 static void line(TopFrame *frame, bool is_title, const char *format, ...)
@@ -83,11 +83,11 @@ static const MethodStats *method_of(const StatsResponse *stats, const char *name
     return NULL;
 }
 
-// What a method did since the sample before.
+// Returns what a method did since the previous sample.
 static MethodRate rate_of(const MethodStats *now, const MethodStats *before)
 {
     MethodRate rate = {now->name, now->calls, now->errors, {0}};
-    // A server that was restarted counts anew.
+    // A server that was restarted counts from 0 again.
     if (before && before->calls > now->calls) before = NULL;
     if (before) {
         rate.calls -= before->calls;
@@ -101,7 +101,8 @@ static MethodRate rate_of(const MethodStats *now, const MethodStats *before)
     return rate;
 }
 
-// The upper end, in µs, of the bucket in which this part of the calls ends. 0: there were none.
+// Returns the upper end, in µs, of the bucket in which this share of the calls ends; 0 if there
+// were none.
 static int64_t quantile(const MethodRate *rate, double part)
 {
     uint64_t all = 0, seen = 0;
@@ -200,7 +201,7 @@ void top_draw(const Cli *cli, TopFrame *frame, const TopSample *before, const To
         *rate = rate_of(method, method_of(before->stats, method->name));
         all.calls += rate->calls;
         all.errors += rate->errors;
-        if (strstr(method->name, "ListEvents")) continue; // its callers wait because they want to
+        if (strstr(method->name, "ListEvents")) continue; // its callers wait on purpose
         for (size_t j = 0; j < BUCKETS_MAX; j++)
             all.latency[j] += rate->latency[j];
     }

@@ -1,4 +1,4 @@
-// UIMessages. A tool's use and its result are two parts here and one there.
+// Writes UIMessages. A tool use and its result are two parts here and one part there.
 
 #include "ui_message.h"
 
@@ -59,7 +59,7 @@ static void write_tool(FILE *out, const Message *message, const ToolUse *use)
     } else if (result) {
         write_field(out, "output", result->content);
     } else if (strcmp(state, "output-available") == 0) {
-        fputs(",\"output\":null", out); // the state promises one; it is in another message
+        fputs(",\"output\":null", out); // the state requires one; it is in another message
     }
     putc('}', out);
 }
@@ -109,7 +109,7 @@ static bool part_is_shown(const Part *part)
     case PART__KIND_IMAGE: return true;
     case PART__KIND_FILE: return file_is_shown(part->file);
     case PART__KIND_EXTENSION: return strcmp(part->extension->type, "step-start") == 0;
-    case PART__KIND_TOOL_RESULT: // said with its use
+    case PART__KIND_TOOL_RESULT: // written with its use
     case PART__KIND__NOT_SET:
     default: return false;
     }

@@ -1,4 +1,4 @@
-// Messages as UI toolkits want them: the UIMessage of the AI SDK, one JSON object each.
+// Messages as UIMessages of the AI SDK, for UI toolkits: one JSON object each.
 //
 //     {"id": …, "role": "assistant", "parts": [
 //         {"type": "text", "text": …}
@@ -8,11 +8,11 @@
 //         {"type": "tool-NAME", "toolCallId": …, "state": …, "input": …,
 //          "output": … or "errorText": …}]}
 //
-// Left out: ignored text, files of type text/plain and directories, and every extension but
-// step-start (step-finish, patch, snapshot, compaction, agent). A tool's state is output-available
-// or output-error once it is completed or failed, or its result is in the message;
-// input-available before, input-streaming while it is pending. Its output is the content of the
-// result in the same message; null if it is completed and there is none.
+// Left out are ignored text, files of type text/plain, directories, and all extensions except
+// step-start (step-finish, patch, snapshot, compaction, agent). The state of a tool is
+// input-streaming while it is pending; output-available or output-error once it has completed or
+// failed, or if its result is in the message; otherwise input-available. The output is the content
+// of the result in the same message, or null if the tool has completed and there is none.
 
 #pragma once
 
@@ -21,9 +21,9 @@
 
 #include "names.h"
 
-// Whether a UI shows it: a turn of a user, an assistant or the system that is not deleted.
+// Returns whether a UI shows the message: a turn of user, assistant or system that is not deleted.
 bool ui_message_is_shown(const Message *message);
 
-// Writes the object on one line, without the line's end. JSON that the message holds is written as
-// ASCII, so what it says cannot move a terminal's cursor.
+// Writes the object on one line, without a line feed. JSON inside the message is written as ASCII,
+// so it cannot act on a terminal.
 void ui_message_write(FILE *out, const Message *message);

@@ -1,12 +1,11 @@
-// The printer: the only code that writes text of others to a terminal.
+// Prints text. This is the only code that writes text of others to a terminal.
 //
-// On a terminal nothing of such text may act. Control characters, escape sequences, marks that
-// change the direction of text and characters that cannot be seen (text/display.h) are shown by
-// name instead: ^[, <U+202E>, <FF> for a byte that is not UTF-8. In a file or a pipe nothing is
-// changed, except that a text in a line (%s) stays one cell: tabs, line ends and backslashes are
-// escaped.
+// On a terminal such text must not act. Control characters, escape sequences, marks that change the
+// direction of text and characters that cannot be seen (text/display.h) are shown by name instead:
+// ^[, <U+202E>, <FF> for a byte that is not UTF-8. In a file or a pipe text is not changed, except
+// that a text in a line (%s) stays one cell: tabs, line ends and backslashes are escaped.
 //
-// Programs print with these functions only; stdout and stderr are named nowhere else.
+// Programs print with these functions only. No other file names stdout or stderr.
 
 #pragma once
 
@@ -38,8 +37,7 @@ enum {
     PRINT_LINE_BYTES_MAX = 4 * PRINT_LINE_COLUMNS_MAX,
 };
 
-// Printers of the standard streams, without colour. They know by themselves whether they write to a
-// terminal.
+// Return printers of the standard streams, without colour. `use` is set by what the stream is.
 Printer print_to_stdout(void);
 Printer print_to_stderr(void);
 
@@ -49,10 +47,10 @@ Printer print_to_stderr(void);
 void print(const Printer *out, const char *format, ...) PRINTF_LIKE(2, 3);
 void print_list(const Printer *out, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
 
-// Prints text of many lines, each behind `indent` (trusted), and ends with a line feed; prints
-// nothing for an empty text. On a terminal a line of more than PRINT_LINE_COLUMNS_MAX columns or
-// PRINT_LINE_BYTES_MAX bytes is cut, and lines after the first `lines_max` (0: no limit) are left
-// out; both say how much is missing.
+// Prints text of many lines, each behind `indent` (trusted), and ends with a line feed. Prints
+// nothing for an empty text. On a terminal, a line of more than PRINT_LINE_COLUMNS_MAX columns or
+// PRINT_LINE_BYTES_MAX bytes is cut, and only the first `lines_max` lines (0: all) are printed;
+// both cases say how much is missing.
 void print_block(const Printer *out, Slice text, const char *indent, size_t lines_max);
 
 // Prints a text as a JSON string with its quotes.
@@ -70,5 +68,5 @@ bool print_flush(const Printer *out);
 // frees it. NULL when out of memory.
 char *print_line(const char *text, PrintUse use, size_t columns_max);
 
-// The columns that a line of text takes as it is; of what cannot be printed, none.
+// Returns the columns of a line of text; 0 for what cannot be printed.
 size_t print_columns(const char *text);
