@@ -18,7 +18,6 @@ typedef struct Node {
     Session *session; // owned
     struct Node *first_child, *last_child, *next;
     struct Node *parent;
-    bool is_chosen; // its tree is drawn
 } Node;
 
 typedef struct Tree {
