@@ -137,7 +137,7 @@ static void check_done(int code, const TineStatus *status)
 #define SEND(call, Reply, request)                                                                 \
     do {                                                                                           \
         TineStatus status_;                                                                        \
-        TineCallOptions options_ = {.timeout_ms = 30000, .out_status = &status_};                  \
+        TineCallOptions options_ = {.timeout_ms = HARNESS_PATIENCE_MS, .out_status = &status_};    \
         Reply *reply_ = NULL;                                                                      \
         check_done(call(tine, &options_, request, &reply_), &status_);                             \
         protobuf_c_message_free_unpacked(&reply_->base, NULL);                                     \
@@ -158,7 +158,7 @@ static void create_session(Tine *tine, const char *slug, char out_id[27])
     set_text(&request->session->slug, slug);
     request->session->kind = SESSION_KIND_PRIMARY;
     TineStatus status;
-    TineCallOptions options = {.timeout_ms = 30000, .out_status = &status};
+    TineCallOptions options = {.timeout_ms = HARNESS_PATIENCE_MS, .out_status = &status};
     CreateSessionResponse *reply = NULL;
     check_done(tine_create_session(tine, &options, request, &reply), &status);
     snprintf(out_id, 27, "%s", reply->session->id);
@@ -185,7 +185,7 @@ static void append(Tine *tine, const char *session_id, MessageKind kind, Role ro
         message->marker = NULL;
     }
     TineStatus status;
-    TineCallOptions options = {.timeout_ms = 30000, .out_status = &status};
+    TineCallOptions options = {.timeout_ms = HARNESS_PATIENCE_MS, .out_status = &status};
     AppendMessageResponse *reply = NULL;
     check_done(tine_append_message(tine, &options, request, &reply), &status);
     snprintf(target_id, 27, "%s", reply->receipt->id);

@@ -56,7 +56,6 @@ void shell_enter_home(void)
     environ = variables;
     CHECK_EQ(chdir(home), 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    alarm(0);
 }
 
 static int open_output(void)
@@ -157,7 +156,7 @@ void shell_tined_start(Shell *shell)
     CHECK_EQ(tine_open_with(shell_url(), &wait, NULL, &tine), 0);
     Tine__V1__HealthRequest request = TINE__V1__HEALTH_REQUEST__INIT;
     Tine__V1__HealthResponse *response;
-    TineCallOptions options = {.timeout_ms = 30000};
+    TineCallOptions options = {.timeout_ms = HARNESS_PATIENCE_MS};
     CHECK_EQ(tine_health(tine, &options, &request, &response), 0);
     tine__v1__health_response__free_unpacked(response, NULL);
     tine_close(tine);

@@ -17,15 +17,13 @@
 #include "tine/v1/store.pb-c.h"
 #include "tined.h"
 
-enum { TIMEOUT_MS = 30000 };
-
 static const char SERVICE[] = "/tine.v1.StoreService/";
 
 static nng_socket req_open(const char *url)
 {
     nng_socket socket;
     CHECK_EQ(nng_req0_open(&socket), 0);
-    CHECK_EQ(nng_socket_set_ms(socket, NNG_OPT_RECVTIMEO, TIMEOUT_MS), 0);
+    CHECK_EQ(nng_socket_set_ms(socket, NNG_OPT_RECVTIMEO, HARNESS_PATIENCE_MS), 0);
     CHECK_EQ(nng_dial(socket, url, NULL, 0), 0);
     return socket;
 }
@@ -228,7 +226,7 @@ TEST(a_plain_sub_socket_hears_the_session_it_asks_for)
     snprintf(prefix, sizeof(prefix), "session/%s/", mine.text);
     snprintf(expected, sizeof(expected), "%smessage.appended", prefix);
     CHECK_EQ(nng_sub0_open(&events), 0);
-    CHECK_EQ(nng_socket_set_ms(events, NNG_OPT_RECVTIMEO, TIMEOUT_MS), 0);
+    CHECK_EQ(nng_socket_set_ms(events, NNG_OPT_RECVTIMEO, HARNESS_PATIENCE_MS), 0);
     CHECK_EQ(nng_socket_set(events, NNG_OPT_SUB_SUBSCRIBE, prefix, strlen(prefix)), 0);
     CHECK_EQ(nng_socket_set(events, NNG_OPT_SUB_SUBSCRIBE, "heartbeat", 9), 0);
     CHECK_EQ(nng_dial(events, url, NULL, 0), 0);

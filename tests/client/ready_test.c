@@ -36,7 +36,7 @@ TEST(ready_waits_until_the_server_answers)
     TineStatus status;
     CHECK_EQ(tine_ready(tine, -1, &status), STATUS_OK);
     CHECK_EQ(status.code, STATUS_OK);
-    CHECK_EQ(tine_ready(tine, 30000, NULL), STATUS_OK);
+    CHECK_EQ(tine_ready(tine, HARNESS_PATIENCE_MS, NULL), STATUS_OK);
     wire_server_stop(&server);
     CHECK_EQ(refusals.seen, 4);
 }

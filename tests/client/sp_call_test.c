@@ -172,7 +172,7 @@ TEST(sp_puts_a_reply_together_from_single_bytes)
     CLEANUP(closep) Tine *tine = open_ok(wire_server_url(server));
     for (int i = 0; i < 20; i++)
         ask_ok(tine, "abc");
-    TineCallOptions options = {.timeout_ms = 10000};
+    TineCallOptions options = {.timeout_ms = HARNESS_PATIENCE_MS};
     char answer[ANSWER_BYTES_MAX];
     for (int i = 0; i < 20; i++)
         CHECK_EQ(ask(tine, &options, "abc", answer), 0);
@@ -224,7 +224,8 @@ static void reply_before_reading(WireConnection *connection)
     wire_hello(connection);
     WireRequest first, second;
     CHECK(wire_next_request(connection, &first));
-    CHECK(wire_hears_within(connection, 30000)); // the second, large one begins to come
+    CHECK(
+        wire_hears_within(connection, HARNESS_PATIENCE_MS)); // the second, large one begins to come
     char *text = calloc(1, LARGE_BYTES + 1);
     CHECK(text != NULL);
     memset(text, 'y', LARGE_BYTES);
@@ -260,7 +261,7 @@ TEST(sp_receives_while_it_sends)
 static void ask_often(const Worker *worker)
 {
     size_t count = test_scaled(2000);
-    TineCallOptions options = {.timeout_ms = worker->number % 2 ? 30000 : 0};
+    TineCallOptions options = {.timeout_ms = worker->number % 2 ? HARNESS_PATIENCE_MS : 0};
     for (size_t i = 0; i < count; i++) {
         char text[32], answer[ANSWER_BYTES_MAX];
         snprintf(text, sizeof(text), "%u-%zu", worker->number, i);

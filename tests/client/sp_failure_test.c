@@ -85,7 +85,7 @@ TEST(another_hello_is_unavailable)
         CLEANUP(closep) Tine *tine = tine_of(say_no_hello, &server);
         // The server's script goes by the connection's number: each refused hello is a new one.
         for (unsigned before = 0; before <= i; before++) {
-            TineCallOptions options = {.timeout_ms = 5000, .no_retry = true};
+            TineCallOptions options = {.timeout_ms = HARNESS_PATIENCE_MS, .no_retry = true};
             char answer[ANSWER_BYTES_MAX];
             CHECK_EQ(ask(tine, &options, "x", answer), STATUS_UNAVAILABLE);
             if (before == i) break;
@@ -359,7 +359,7 @@ static void hang_up_on_all(WireConnection *connection)
 
 static void ask_until_hung_up(const Worker *worker)
 {
-    ask_fails(worker->context, worker->number % 2 ? 30000 : 0, STATUS_UNAVAILABLE,
+    ask_fails(worker->context, worker->number % 2 ? HARNESS_PATIENCE_MS : 0, STATUS_UNAVAILABLE,
               "whether the call was done is not known");
 }
 

@@ -80,7 +80,7 @@ void tined_start(Tined *tined)
     Tine__V1__HealthRequest request = TINE__V1__HEALTH_REQUEST__INIT;
     Tine__V1__HealthResponse *response;
     TineStatus status;
-    TineCallOptions options = {.timeout_ms = 20000, .out_status = &status};
+    TineCallOptions options = {.timeout_ms = HARNESS_PATIENCE_MS, .out_status = &status};
     int code = tine_health(tine, &options, &request, &response);
     if (code) printf("tined does not serve: %s\n", status.message);
     CHECK_EQ(code, 0);

@@ -26,7 +26,7 @@ uint64_t next_ok(TineWatch *watch, char out_type[64])
 {
     Tine__V1__Event *event = NULL;
     TineStatus status;
-    int code = tine_watch_next(watch, 30000, &status, &event);
+    int code = tine_watch_next(watch, HARNESS_PATIENCE_MS, &status, &event);
     if (code) printf("%s: %s\n", status.reason, status.message);
     CHECK_EQ(code, 0);
     CHECK(event != NULL);

@@ -155,7 +155,7 @@ static void next_is_out_of_range(TineWatch *watch, const char *reason)
 {
     Tine__V1__Event *event = (Tine__V1__Event *)(uintptr_t)1;
     TineStatus status;
-    CHECK_EQ(tine_watch_next(watch, 30000, &status, &event), STATUS_OUT_OF_RANGE);
+    CHECK_EQ(tine_watch_next(watch, HARNESS_PATIENCE_MS, &status, &event), STATUS_OUT_OF_RANGE);
     CHECK(event == (Tine__V1__Event *)(uintptr_t)1);
     CHECK_STR(status.reason, reason);
 }
@@ -227,7 +227,7 @@ TEST(watch_of_a_purged_session_ends)
         purge(tine, session.text);
         Tine__V1__Event *event = NULL;
         TineStatus status;
-        CHECK_EQ(tine_watch_next(watch, 30000, &status, &event), STATUS_NOT_FOUND);
+        CHECK_EQ(tine_watch_next(watch, HARNESS_PATIENCE_MS, &status, &event), STATUS_NOT_FOUND);
         CHECK_STR(status.reason, "SESSION_NOT_FOUND");
     }
 }

@@ -60,7 +60,6 @@ __attribute__((noreturn)) static void become_tined(const char *const *arguments)
     for (; arguments && *arguments && count < ARGUMENTS_MAX - 1; arguments++)
         list[count++] = *arguments;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    alarm(0);
     execv(TINED, (char *const *)(uintptr_t)list);
     _exit(127);
 }

@@ -50,7 +50,6 @@ static int start_in_child(const void *context)
     for (const char *const *option = start->options; *option; option++)
         arguments[count++] = *option;
     setenv("NOTIFY_SOCKET", tined->notify_path, 1);
-    alarm(0);
     static Config config;
     ErrorDetail detail = {{0}};
     Error error = config_read(count, (char **)(uintptr_t)arguments, &detail, &config);

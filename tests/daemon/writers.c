@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "tine_calls.h"
 
-enum { RETRY_MS = 50 * 1000, NUMBER_BYTES = 12 };
+enum { NUMBER_BYTES = 12 };
 
 static const char REFUSED_REASON[] = "STORE_FULL";
 
@@ -99,7 +99,7 @@ void writers_start(Writers *writers, const char *socket, size_t count, size_t te
     CHECK(count <= WRITERS_MAX);
     char url[160];
     snprintf(url, sizeof(url), "ipc://%s", socket);
-    TineOpenOptions options = {.retry_ms = RETRY_MS};
+    TineOpenOptions options = {.retry_ms = HARNESS_PATIENCE_MS};
     for (size_t i = 0; i < count; i++) {
         ClientWriter *writer = &writers->list[i];
         writer->writers = writers;

@@ -79,6 +79,14 @@ void gate_wait_held(Gate *gate)
     pthread_mutex_unlock(&gate->mutex);
 }
 
+bool gate_is_holding(Gate *gate)
+{
+    pthread_mutex_lock(&gate->mutex);
+    bool is_holding = gate->is_holding;
+    pthread_mutex_unlock(&gate->mutex);
+    return is_holding;
+}
+
 void gate_fail_puts(Gate *gate, KvTable table, Error error)
 {
     pthread_mutex_lock(&gate->mutex);

@@ -24,6 +24,7 @@ KvSeam gate_seam(Gate *gate);
 void gate_close(Gate *gate);
 void gate_wait_held(Gate *gate);
 void gate_open(Gate *gate);
+bool gate_is_holding(Gate *gate);
 
 // Lets the commit that it holds through, and stays closed for the next.
 void gate_let_one_through(Gate *gate);

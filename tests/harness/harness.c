@@ -21,7 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TEST_SECONDS_MAX = 60, SHOWN_BYTES_MAX = 64, DIRECTORIES_OPEN_MAX = 16 };
+#include "guard.h"
+
+enum { TEST_CPU_SECONDS_MAX = 300, SHOWN_BYTES_MAX = 64, DIRECTORIES_OPEN_MAX = 16 };
 
 typedef enum Outcome { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_SKIPPED } Outcome;
 
@@ -38,7 +40,9 @@ static char test_directory[PATH_MAX]; // made at its first use
 static int run_all(const char *filter);
 static Outcome run_one(const HarnessTest *test);
 static void run_child(const HarnessTest *test, int log);
-static Outcome outcome_of(int status, char *why, size_t why_bytes);
+static Outcome outcome_of(int status, bool hangs, char *why, size_t why_bytes);
+static Guard test_guard(pid_t child);
+static unsigned number_of(const char *variable, unsigned otherwise);
 static void log_show(int log);
 static void seed_choose(void);
 static void run_directory_make(void);
@@ -109,15 +113,14 @@ static Outcome run_one(const HarnessTest *test)
     if (child < 0) give_up("cannot fork");
     if (child == 0) run_child(test, log);
 
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR) give_up("waitpid");
-    }
+    bool hangs;
+    setpgid(child, child); // as the child does, whoever comes first
+    int status = guard_wait(test_guard(child), child, &hangs);
     kill(-child, SIGKILL); // what it started and left behind
     directory_remove(test_directory);
 
     char why[64];
-    Outcome outcome = outcome_of(status, why, sizeof why);
+    Outcome outcome = outcome_of(status, hangs, why, sizeof why);
     if (outcome == OUTCOME_SKIPPED) printf("skipped %s\n", test->name);
     if (outcome == OUTCOME_FAILED) {
         printf("FAILED %s: %s (TINE_TEST_SEED=%llu)\n", test->name, why, (unsigned long long)seed);
@@ -134,15 +137,33 @@ static void run_child(const HarnessTest *test, int log)
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    alarm(TEST_SECONDS_MAX);
+    guard_limit_cpu(number_of("TINE_TEST_CPU_SECONDS", TEST_CPU_SECONDS_MAX));
     test->run();
     exit(EXIT_SUCCESS);
 }
 
-static Outcome outcome_of(int status, char *why, size_t why_bytes)
+// The harness's own tests do not have a minute for a test that hangs.
+static Guard test_guard(pid_t child)
 {
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-        snprintf(why, why_bytes, "not done after %d s", TEST_SECONDS_MAX);
+    return (Guard){
+        .group = child,
+        .look_ms = number_of("TINE_TEST_LOOK_MS", GUARD_LOOK_MS),
+        .looks_max = GUARD_LOOKS,
+    };
+}
+
+static unsigned number_of(const char *variable, unsigned otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+static Outcome outcome_of(int status, bool hangs, char *why, size_t why_bytes)
+{
+    if (hangs) {
+        snprintf(why, why_bytes, "it hangs: it slept at %d looks in a row", GUARD_LOOKS);
+    } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
+        snprintf(why, why_bytes, "it spins: it has used its processor time");
     } else if (WIFSIGNALED(status)) {
         snprintf(why, why_bytes, "killed by SIG%s", sigabbrev_np(WTERMSIG(status)));
     } else if (WEXITSTATUS(status) == EXIT_CHECK_FAILED) {

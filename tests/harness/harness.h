@@ -6,9 +6,9 @@
 //         CHECK_EQ(session_rename(…), ERROR_SESSION_DELETED);
 //     }
 //
-// A failed check ends its test only. So does a crash, a sanitizer's report, a leak, or the guard
-// that stops a test after a minute: no test needs to know a time. What a test prints is shown only
-// when it fails.
+// A failed check ends only its test. So does a crash, a sanitizer's report, a leak, or the guard
+// that ends a test which hangs (guard.h), on a machine that may be busy: no test needs to know a
+// time. What a test prints is shown only when it fails.
 //
 //     test_store                       all tests; a line for each that fails, then a summary
 //     test_store rename                only those with "rename" in their name
@@ -52,6 +52,10 @@
 
 // Ends the test, which counts as neither passed nor failed.
 #define SKIP(reason) harness_skip((reason), __FILE__, __LINE__)
+
+// For waits that only keep a test from hanging, and must never end first on a busy machine: the
+// guard ends a test that hangs.
+enum { HARNESS_PATIENCE_MS = 3600 * 1000 };
 
 // A directory for this test alone, under $TINE_TEST_DIR or /tmp. Removed after the test, whatever
 // its end. The same one at each call.

@@ -5,12 +5,16 @@
 
 #include "harness.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "guard.h"
 
 enum { OUTPUT_BYTES_MAX = 65536 };
 
@@ -68,8 +72,27 @@ static void victim_exits(void)
 
 static void victim_hangs(void)
 {
-    alarm(0); // the guard itself would take a minute
-    raise(SIGALRM);
+    for (;;) {
+        pause();
+    }
+}
+
+static void victim_spins(void)
+{
+    for (;;) {
+        (void)clock();
+    }
+}
+
+// Naps at most looks of the guard, and is done after twice as many as hang.
+static void victim_naps(void)
+{
+    for (int i = 0; i < 2 * GUARD_LOOKS; i++) {
+        clock_t until = clock() + CLOCKS_PER_SEC / 500;
+        (void)poll(NULL, 0, 10);
+        while (clock() < until) {
+        }
+    }
 }
 
 static void victim_leaves_a_child(void)
@@ -97,6 +120,8 @@ static HarnessTest victims[] = {
     {"victim_crashes", victim_crashes, NULL},
     {"victim_exits", victim_exits, NULL},
     {"victim_hangs", victim_hangs, NULL},
+    {"victim_spins", victim_spins, NULL},
+    {"victim_naps", victim_naps, NULL},
     {"victim_leaves_a_child", victim_leaves_a_child, NULL},
     {"victim_skips", victim_skips, NULL},
 };
@@ -139,12 +164,14 @@ TEST(comparisons_show_both_sides)
 TEST(a_crash_fails_its_test_only_and_leaves_no_files)
 {
     char environment[4096];
-    snprintf(environment, sizeof environment, "TINE_TEST_DIR=%s", test_dir());
+    snprintf(environment, sizeof environment,
+             "TINE_TEST_DIR=%s TINE_TEST_LOOK_MS=10 TINE_TEST_CPU_SECONDS=1", test_dir());
     CHECK_EQ(run_victims(environment, "victim_"), 1);
     CHECK(says("FAILED victim_crashes: ") && says("FAILED victim_exits: exit code 3 ("));
-    CHECK(says("FAILED victim_hangs: not done after 60 s ("));
+    CHECK(says("FAILED victim_hangs: it hangs: it slept at 60 looks in a row ("));
+    CHECK(says("FAILED victim_spins: it spins: it has used its processor time ("));
     CHECK(says("skipped victim_skips\n") && says("no such machine"));
-    CHECK(says("\n1 passed, 8 failed, 1 skipped\n"));
+    CHECK(says("\n2 passed, 9 failed, 1 skipped\n"));
     CHECK_EQ(rmdir(test_dir()), 0); // it is empty
 }
 

@@ -18,8 +18,6 @@
 #include "reader.h"
 #include "transport/transport.h"
 
-enum { DRAIN_MS = 30 * 1000 };
-
 static const char TOKEN[] = "a token for the tests, of 38 characters";
 
 // A port that was free a moment ago.
@@ -108,7 +106,8 @@ void disconnect_engine(Engine *engine, Transport *transport, Tine *tine)
     if (transport) {
         transport_stop_intake(transport);
         engine_stop_waiting(engine);
-        CHECK(transport_drain(transport, clock_monotonic_ns() + DRAIN_MS * INT64_C(1000000)));
+        CHECK(transport_drain(transport,
+                              clock_monotonic_ns() + HARNESS_PATIENCE_MS * INT64_C(1000000)));
         transport_close(transport);
     }
     engine_close(engine);

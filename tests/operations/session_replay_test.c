@@ -258,7 +258,8 @@ TEST(a_retry_may_have_another_timeout)
     request.base.descriptor = &tine__v1__create_session_request__descriptor;
     fixture_fill(&request.base);
     CreateSessionResponse *response = NULL;
-    TineCallOptions options = {.operation_id = "op", .timeout_ms = 60000, .out_status = &f->status};
+    TineCallOptions options = {
+        .operation_id = "op", .timeout_ms = HARNESS_PATIENCE_MS, .out_status = &f->status};
     int code = tine_create_session(f->tine, &options, &request, &response);
     fixture_expect(f, code, "", __FILE__, __LINE__);
     CHECK_STR(response->session->id, s);

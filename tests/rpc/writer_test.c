@@ -213,10 +213,10 @@ TEST(timeout_cancels_what_has_not_begun_and_never_what_has)
     Held h;
     held_open(&h);
     gate_close(&h.gate);
-    PendingCall *begun = pending_append(h.engine, h.session, "has begun", 60000);
+    PendingCall *begun = pending_append(h.engine, h.session, "has begun", HARNESS_PATIENCE_MS);
     gate_wait_held(&h.gate);
     PendingCall *late = pending_append(h.engine, h.session, "too late", 1);
-    PendingCall *patient = pending_append(h.engine, h.session, "in time", 60000);
+    PendingCall *patient = pending_append(h.engine, h.session, "in time", HARNESS_PATIENCE_MS);
     int64_t until_ns = clock_monotonic_ns() + 2 * 1000000;
     while (clock_monotonic_ns() < until_ns)
         sched_yield();
@@ -234,10 +234,18 @@ TEST(call_whose_time_passes_while_it_commits_is_answered)
     Held h;
     held_open(&h);
     gate_close(&h.gate);
-    // A second to begin in; then the gate holds it until the second is over.
-    PendingCall *begun = pending_append(h.engine, h.session, "slow", 1000);
-    gate_wait_held(&h.gate);
-    int64_t until_ns = clock_monotonic_ns() + INT64_C(1001) * 1000000;
+    // It has some time to begin in, more if the machine was too busy for that; then the gate holds
+    // it until that time is over.
+    int64_t timeout_ms = 50;
+    PendingCall *begun = pending_append(h.engine, h.session, "slow", timeout_ms);
+    while (!gate_is_holding(&h.gate)) {
+        sched_yield();
+        if (!pending_is_done(begun)) continue;
+        CHECK_EQ(pending_wait(begun), ERROR_DEADLINE_EXCEEDED);
+        timeout_ms *= 2;
+        begun = pending_append(h.engine, h.session, "slow", timeout_ms);
+    }
+    int64_t until_ns = clock_monotonic_ns() + (timeout_ms + 1) * 1000000;
     while (clock_monotonic_ns() < until_ns)
         sched_yield();
     gate_open(&h.gate);

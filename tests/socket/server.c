@@ -13,7 +13,7 @@
 #include "os/clock.h"
 #include "wire/wire.h"
 
-enum { DRAIN_MS = 30 * 1000, REASON_BYTES = 64 };
+enum { REASON_BYTES = 64 };
 
 static void raise_descriptor_limit(void)
 {
@@ -70,7 +70,7 @@ void server_close(Server *server)
     if (server->transport) {
         transport_stop_intake(server->transport);
         engine_stop_waiting(server->engine);
-        int64_t until_ns = clock_monotonic_ns() + (int64_t)DRAIN_MS * 1000000;
+        int64_t until_ns = clock_monotonic_ns() + (int64_t)HARNESS_PATIENCE_MS * 1000000;
         CHECK(transport_drain(server->transport, until_ns));
         transport_close(server->transport);
     }

@@ -179,6 +179,12 @@ void sp_free(Slice *payload)
     *payload = (Slice){NULL, 0};
 }
 
+bool sp_is_readable(Sp sp)
+{
+    struct pollfd wanted = {.fd = sp.fd, .events = POLLIN};
+    return poll(&wanted, 1, 0) == 1;
+}
+
 bool sp_is_closed(Sp sp)
 {
     struct pollfd wanted = {.fd = sp.fd, .events = POLLRDHUP};

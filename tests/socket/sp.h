@@ -45,6 +45,9 @@ bool sp_receive_frame(Sp sp, Slice *out_payload);
 bool sp_receive(Sp sp, uint32_t *out_id, Slice *out_reply);
 void sp_free(Slice *payload);
 
+// Returns whether something can be received.
+bool sp_is_readable(Sp sp);
+
 // Whether the peer has closed the connection.
 bool sp_is_closed(Sp sp);
 

@@ -85,7 +85,7 @@ static bool req_accepts(const HelloVector *vector)
     CHECK(child > 0);
     close(listening);
     char why[SP_WHY_BYTES];
-    int fd = sp_dial(path, clock_monotonic_ns() + INT64_C(30000000000), why);
+    int fd = sp_dial(path, clock_monotonic_ns() + HARNESS_PATIENCE_MS * INT64_C(1000000), why);
     if (fd >= 0) close(fd);
     unlink(path);
     return fd >= 0;

@@ -19,7 +19,7 @@
 #include "tine.h"
 #include "tine/v1/store.pb-c.h"
 
-enum { SAVED_MAX = 256, WATCH_MS_MAX = 20 * 1000, NAME_BYTES_MAX = 128 };
+enum { SAVED_MAX = 256, WATCH_MS_MAX = 3600 * 1000, NAME_BYTES_MAX = 128 };
 
 typedef struct Saved {
     char *name, *value; // owned
