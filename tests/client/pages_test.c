@@ -15,7 +15,7 @@ static Id session_with_messages(Tine *tine)
 {
     Id session = session_new(tine);
     for (int i = 1; i <= MESSAGES; i++) {
-        char text[8];
+        char text[16];
         snprintf(text, sizeof(text), "m%d", i);
         append_text(tine, session.text, text);
     }
@@ -31,7 +31,7 @@ static unsigned list_all(Tine *tine, const TineCallOptions *options, Request *re
     while ((page = tine_messages_for_session_next(tine, options, request, &pages))) {
         page_count++;
         for (size_t i = 0; i < page->n_messages; i++) {
-            char text[8];
+            char text[16];
             snprintf(text, sizeof(text), "m%u", ++count);
             CHECK_STR(page->messages[i]->parts[0]->text->text, text);
         }
