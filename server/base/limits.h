@@ -113,7 +113,7 @@ enum {
     BUS_SEND_MESSAGES_MAX = 8192, // unread by one subscriber; above it the oldest is dropped
     BUS_FRAME_BYTES_MAX = 64,     // from a subscriber, which sends nothing
     HEARTBEAT_MS = 5000,
-    BUS_LINGER_MS = 50, // at the end, for subscribers to read
+    BUS_DRAIN_MS = 50, // at the end, for subscribers to read
     TASK_THREADS_MIN = 2,
     TASK_THREADS_MAX = 16,
     TOKEN_BYTES_MIN = 16,

@@ -23,7 +23,7 @@ typedef struct BusOptions {
 // ERROR_INVALID_ARGUMENT: that path is too long; ERROR_UNAVAILABLE, ERROR_IO, ERROR_OUT_OF_MEMORY.
 MUST_USE Error bus_start(const BusOptions *options, ErrorDetail *detail, Bus **out);
 
-// Sends what was committed before, leaves subscribers BUS_LINGER_MS to read it, then closes all
+// Sends what was committed before, leaves subscribers BUS_DRAIN_MS to read it, then closes all
 // connections: what a subscriber has not read by then may not reach it. For the events of the very
 // last commit, call engine_end before. NULL is allowed.
 void bus_close(Bus *bus);

@@ -99,7 +99,7 @@ void bus_close(Bus *bus)
         event_queue_wake(bus->queue);
         pthread_join(bus->thread, NULL);
         // NNG drops what its subscribers' queues still hold, and cannot be asked whether they do.
-        if (bus_subscriber_count(bus) > 0) nng_msleep(BUS_LINGER_MS);
+        if (bus_subscriber_count(bus) > 0) nng_msleep(BUS_DRAIN_MS);
     }
     if (bus->is_open) (void)nng_close(bus->socket); // no callback runs after it
     event_queue_close(bus->queue);

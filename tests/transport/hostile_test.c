@@ -173,12 +173,12 @@ TEST(a_request_through_too_many_hops_is_dropped_and_one_through_seven_is_answere
     scene_open(&scene);
     Slice health = request_health();
     for (size_t hops = 7; hops <= 9; hops += 2) {
-        uint8_t head[9] = {1};
+        uint8_t header[9] = {1};
         size_t size = 4 * hops + 4 + health.size;
-        head[7] = (uint8_t)(size >> 8);
-        head[8] = (uint8_t)size;
+        header[7] = (uint8_t)(size >> 8);
+        header[8] = (uint8_t)size;
         Sp sp = sp_open(scene.server.path);
-        CHECK(sp_write(sp, head, sizeof(head)));
+        CHECK(sp_write(sp, header, sizeof(header)));
         for (size_t i = 0; i < hops; i++)
             CHECK(sp_write(sp, "\0\0\0\7", 4));
         CHECK(sp_write(sp, "\200\0\0\5", 4));
