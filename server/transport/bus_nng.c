@@ -1,13 +1,13 @@
 // The bus on NNG: a PUB socket on ipc, and a thread that sends.
 //
-// PUB has no side that waits: each subscriber has a queue of BUS_SEND_MESSAGES_MAX in it, which
-// drops its oldest message when it is full. But a send costs a system call per subscriber: so it is
-// not the writer that sends. Its queue is off, and the thread asleep without a timer, while nobody
-// subscribes.
+// PUB never blocks: it has a queue of BUS_SEND_MESSAGES_MAX for each subscriber, which drops its
+// oldest message when it is full. But a send costs a system call for each subscriber, so a thread
+// of the bus sends, not the writer. While nobody subscribes, the event queue of the bus is off and
+// the thread sleeps without a timer.
 //
-// A subscriber cannot know when its connection counts: its hello may be on its way while a commit's
-// events go out. So a heartbeat follows each arrival, for all. Who has heard anything is connected,
-// and lists from there.
+// A subscriber cannot know when it is subscribed: the events of a commit may be sent while its hello
+// is on the way. So a heartbeat follows each arrival, for all subscribers. A subscriber that has
+// received anything is subscribed, and lists the events from there.
 
 #include <assert.h>
 #include <nng/nng.h>
@@ -33,7 +33,7 @@ struct Bus {
     bool is_open, has_thread;
     EventQueue *queue; // owned
     pthread_t thread;
-    atomic_bool has_arrival; // somebody may be waiting for a heartbeat
+    atomic_bool has_arrival; // a new subscriber waits for a heartbeat
     atomic_bool is_closing;
 
     pthread_mutex_t mutex; // guards all below
@@ -98,7 +98,7 @@ void bus_close(Bus *bus)
         atomic_store(&bus->is_closing, true);
         event_queue_wake(bus->queue);
         pthread_join(bus->thread, NULL);
-        // NNG drops what its subscribers' queues still hold, and cannot be asked whether they do.
+        // NNG drops what is left in the queues of subscribers, and cannot tell whether there is any.
         if (bus_subscriber_count(bus) > 0) nng_msleep(BUS_DRAIN_MS);
     }
     if (bus->is_open) (void)nng_close(bus->socket); // no callback runs after it
@@ -133,8 +133,8 @@ static void remove_subscriber(Bus *bus, uint32_t pipe_id)
     pthread_mutex_unlock(&bus->mutex);
 }
 
-// NNG is not called from here but for the pipe that it is about: the socket's locks are held. A
-// pipe's end may be told of before its arrival is.
+// NNG holds locks of the socket here, so it may be called about this pipe only. The end of a pipe
+// may be reported before its arrival.
 static void on_pipe(nng_pipe pipe, nng_pipe_ev event, void *argument)
 {
     Bus *bus = argument;
@@ -191,7 +191,8 @@ static void send_heartbeat(Bus *bus, uint64_t newest_sequence)
     if (!send_bytes(bus, bytes, size)) log_write(LOG_ERROR, "no memory for a heartbeat", NULL);
 }
 
-// A heartbeat says what was sent before it: it follows the events that were taken with its number.
+// A heartbeat has the sequence up to which events were sent before it, so it follows the events that
+// were taken together with that sequence.
 static void *bus_main(void *context)
 {
     Bus *bus = context;
@@ -207,7 +208,7 @@ static void *bus_main(void *context)
         if (is_wanted != is_on) {
             event_queue_turn(bus->queue, is_wanted);
             is_on = is_wanted;
-            until_ns = beat_ns = 0; // once more at once: the newest sequence may be another by now
+            until_ns = beat_ns = 0; // take again at once: there may be a newer sequence by now
             continue;
         }
         until_ns = INT64_MAX;

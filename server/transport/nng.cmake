@@ -1,12 +1,12 @@
-# NNG, as the target `tine_nng`: what the system has if it is sound, else 1.11 built here, statically.
+# Finds or builds NNG, as the target `tine_nng`.
 #
-# Sound are 1.10.1 and 1.11. In order: TINE_NNG_SOURCE_DIR; the system's; build/nng-source, where
-# scripts/fetch-nng puts it; the tag v1.11 from its repository. What is built here gets the flags of
-# this build, sanitizers too.
+# The system's NNG is used if it is 1.10.1 or 1.11. Otherwise 1.11 is built here and linked
+# statically, with the flags of this build, sanitizers too. Its source is, in this order,
+# TINE_NNG_SOURCE_DIR, build/nng-source (scripts/fetch-nng), the tag v1.11 of its repository.
 
 set(TINE_NNG_SOURCE_DIR "" CACHE PATH "NNG's source tree, 1.10.1 or 1.11")
 
-# Why a version is refused; empty if it is not.
+# Returns why a version is refused; empty if it is not.
 function(nng_refuse version out_reason)
     set(${out_reason} "" PARENT_SCOPE)
     if(version VERSION_EQUAL 1.10.1 OR version MATCHES "^1\\.11(\\.|$)")
@@ -70,8 +70,8 @@ if(nng_reason)
 endif()
 message(STATUS "NNG ${nng_version} from ${nng_source}")
 
-# In a function, so that what NNG is told is told to NNG only. It speaks what the daemon and its
-# tests need: REQ, REP, PUB and SUB over ipc and tcp; and its statistics, which say what was sent.
+# A function, so that the variables are set for NNG only. NNG is built with what the daemon and its
+# tests need: REQ, REP, PUB and SUB over ipc and tcp, and the statistics, which say what was sent.
 function(nng_build)
     set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
     set(CMAKE_MESSAGE_LOG_LEVEL WARNING)

@@ -1,4 +1,4 @@
-// What the sockets of the transport and of the bus share.
+// NNG's settings and errors.
 
 #include "transport/nng_setup.h"
 
@@ -53,7 +53,7 @@ Error nng_listen_ipc(nng_socket socket, const char *path, size_t frame_bytes_max
 {
     char url[NNG_MAXADDRLEN + sizeof("ipc://")];
     snprintf(url, sizeof(url), "ipc://%s", path);
-    // Left to itself NNG would connect to what lies at the path, to see whether it lives.
+    // Otherwise NNG would connect to the socket at the path, to see whether a process listens.
     Error error = socket_path_clear(path, detail);
     if (error) return error;
     int failed = nng_listener_create(out, socket, url);

@@ -1,4 +1,4 @@
-// What the sockets of the transport and of the bus share.
+// NNG's settings and errors, for the sockets of the transport and of the bus.
 
 #pragma once
 
@@ -7,16 +7,18 @@
 #include "base/error.h"
 #include "report/error_detail.h"
 
-// Limits NNG's threads. Before any other call of NNG; the second time it does nothing.
+// Limits the number of NNG's threads. Must be called before any other function of NNG; does nothing
+// the second time.
 void nng_setup(void);
 
-// Says what failed. ERROR_UNAVAILABLE for an address in use, else ERROR_IO, ERROR_OUT_OF_MEMORY.
+// Translates an error code of NNG. `detail` says what failed and why. Returns ERROR_UNAVAILABLE for
+// an address in use, else ERROR_IO or ERROR_OUT_OF_MEMORY (no memory or no thread).
 MUST_USE Error nng_say(ErrorDetail *detail, const char *what, int failed);
 
-// Listens on a path, of which the caller holds the lock: what lies there is stale and is removed,
-// unless it is not a socket. ERROR_IO, ERROR_UNAVAILABLE.
+// Listens on a path whose lock the caller holds. A socket that is there is stale and is removed.
+// Returns ERROR_IO, ERROR_UNAVAILABLE, ERROR_OUT_OF_MEMORY.
 MUST_USE Error nng_listen_ipc(nng_socket socket, const char *path, size_t frame_bytes_max,
                               ErrorDetail *detail, nng_listener *out);
 
-// Whether the process at the other end is this user's, or root's. Logs if not.
+// Returns whether the peer is a process of this user or of root. Logs if it is not.
 MUST_USE bool nng_peer_is_allowed(nng_pipe pipe);

@@ -1,4 +1,4 @@
-// Who may connect.
+// Decides by the user of the process.
 
 #include "transport/peer.h"
 

@@ -1,10 +1,10 @@
-// Who may connect to a Unix socket of tined's.
+// Decides which processes may connect to a Unix socket of tined.
 
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// This user, and root; -1 is a user that is not known. Anybody else is refused, with a line in the
-// log that names `pid`.
+// Returns whether `uid` is this user or root; -1 is an unknown user. If not, logs a line that names
+// `pid`.
 bool peer_is_allowed(int64_t uid, int64_t pid);

@@ -1,8 +1,6 @@
-// The transport: where requests come in and replies go out.
+// The transport: receives requests on the sockets, runs them on the engine and sends the replies.
 //
-// It receives a Request, runs it as a call on the engine, and sends the Response when the call's
-// on_done says so. This header is all that the daemon knows of it, so that a listener of another
-// make can serve the same wire: sp_server.c on the Unix socket, NNG on tcp (nng_server.c).
+// This header is all that the daemon knows of it.
 
 #pragma once
 
@@ -13,28 +11,29 @@ typedef struct Transport Transport;
 
 typedef struct TransportOptions {
     Engine *engine;          // borrowed until transport_free
-    const char *socket_path; // created with mode 0600; what lies there is replaced
+    const char *socket_path; // created with mode 0600; replaces a socket that is there
     const char *tcp_url;     // tcp://127.0.0.1:PORT; NULL: none
     Slice tcp_token;         // what requests over tcp must carry; borrowed until transport_free
     size_t clients_max;      // 0: CLIENTS_MAX
 } TransportOptions;
 
-// Listens. On the socket only processes of this user, and root's, are served. One transport a
-// process. ERROR_UNAVAILABLE: the address is in use; ERROR_IO; ERROR_OUT_OF_MEMORY.
+// Listens. Serves only processes of this user and of root on the socket. A process may have one
+// transport. Returns ERROR_UNAVAILABLE: an address is in use; ERROR_INVALID_ARGUMENT, ERROR_IO,
+// ERROR_OUT_OF_MEMORY. `detail` says why.
 MUST_USE Error transport_start(const TransportOptions *options, ErrorDetail *detail,
                                Transport **out);
 
-// Stops intake: connections are refused, requests that come are answered UNAVAILABLE.
+// From now on connections are turned away and requests answered UNAVAILABLE.
 void transport_stop_intake(Transport *transport);
 
-// Waits until every request accepted before is answered and its reply is sent, the whole of it, or
-// until the deadline. False: some are left.
+// Waits until every request accepted before transport_stop_intake is answered and its reply has
+// left the process, or until the deadline. Returns false if some are left.
 MUST_USE bool transport_drain(Transport *transport, int64_t until_ns);
 
-// Closes all connections. Calls that still run may end later.
+// Closes all connections. Requests that still run may end later.
 void transport_close(Transport *transport);
 
-// The engine must be closed: no call may be left. NULL is allowed.
+// Must be called after the engine is closed, so that no request is left. NULL is allowed.
 void transport_free(Transport *transport);
 
 typedef struct TransportStats {
@@ -44,5 +43,5 @@ typedef struct TransportStats {
 
 void transport_stats(Transport *transport, TransportStats *out);
 
-// Gives back the memory that is kept for the next calls.
+// Frees the memory that is kept for the next requests.
 void transport_trim(Transport *transport);
