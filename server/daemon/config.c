@@ -1,4 +1,4 @@
-// The configuration: one table of options, each with how its value is read and where it goes.
+// The configuration: a table of options says how each value is read and where it is stored.
 
 #include "daemon/config.h"
 
@@ -108,7 +108,7 @@ static bool read_choice(const char *text, const char *const *choices, int *out)
     return false;
 }
 
-// Sets an option. `said_as` is how the user named it.
+// Sets an option. `said_as` is the name that the user gave it.
 static Error set_option(Config *config, const Option *option, const char *said_as,
                         const char *value, ErrorDetail *detail)
 {
@@ -222,7 +222,7 @@ static Error read_flags(int argument_count, char **arguments, Config *config, Er
     return ERROR_NONE;
 }
 
-// Only loopback: there is no TLS, and the token travels as it is.
+// Allows loopback only: there is no TLS, and the token is sent in plain text.
 static Error check_listen(const Config *config, ErrorDetail *detail)
 {
     static const char *const HOSTS[] = {"127.0.0.1:", "[::1]:", "localhost:"};
@@ -245,8 +245,7 @@ static Error check_listen(const Config *config, ErrorDetail *detail)
                      "--listen needs --token-file: any user of this host can connect to a port");
 }
 
-// A token is compared whole, and is a string on the wire: it must hold nothing that ends a string,
-// or that no client can say.
+// A token is a string on the wire and a line in files: valid UTF-8 without control characters.
 static bool is_one_line(Slice text)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -258,7 +257,7 @@ static bool is_one_line(Slice text)
 static Error read_token(Config *config, ErrorDetail *detail)
 {
     const char *path = config->token_file;
-    // Not blocking: a named pipe is refused below, not waited for.
+    // Does not block: a named pipe is refused below.
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat found;
     if (descriptor < 0 || fstat(descriptor, &found) != 0) {
@@ -338,7 +337,7 @@ Error config_read(int argument_count, char **arguments, ErrorDetail *detail, Con
     };
     Error error = read_flags(argument_count, arguments, out, detail);
     if (error || out->action == CONFIG_HELP || out->action == CONFIG_VERSION) return error;
-    // Once more, behind the environment: a flag wins.
+    // Once more after the environment, because a flag wins.
     error = read_environment(out, detail);
     if (!error) error = read_flags(argument_count, arguments, out, detail);
     return error ? error : complete(out, detail);

@@ -1,5 +1,5 @@
-// The configuration of tined: flags, and the same as environment variables (--log-level is
-// TINE_LOG_LEVEL). A flag wins over its variable.
+// The configuration of tined, from flags and environment variables (--log-level is TINE_LOG_LEVEL).
+// A flag wins over its variable.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 typedef enum ConfigAction {
     CONFIG_RUN,
-    CONFIG_CHECK, // say what would be run
+    CONFIG_CHECK, // print what would be run
     CONFIG_VERSION,
     CONFIG_HELP,
 } ConfigAction;
@@ -23,7 +23,7 @@ typedef enum Durability {
 typedef struct Config {
     ConfigAction action;
     char data[PATH_BYTES_MAX];
-    bool is_data_default; // nobody has said `data`
+    bool is_data_default; // `data` was not given
     char socket[PATH_BYTES_MAX];
     char listen[STRING_BYTES_MAX];   // the tcp URL; "": none
     char token_file[PATH_BYTES_MAX]; // "": none
@@ -38,13 +38,13 @@ typedef struct Config {
     int log_level;                  // LogLevel
     int log_format;                 // LogFormat
     char log_file[PATH_BYTES_MAX];  // "": standard error
-    unsigned long file_system_type; // of `data`; 0: asked of the kernel. No option: tests say one
+    unsigned long file_system_type; // of `data`; 0: ask the kernel. Not an option; tests set it
 } Config;
 
-// Reads flags and environment, and the token. ERROR_INVALID_ARGUMENT: `detail` says which is wrong
-// and why. Touches nothing.
+// Reads flags, environment and the token's file. Changes nothing. Returns ERROR_INVALID_ARGUMENT;
+// `detail` says which value is wrong and why.
 MUST_USE Error config_read(int argument_count, char **arguments, ErrorDetail *detail, Config *out);
 
-// Writes to standard output.
+// Write to standard output.
 void config_print(const Config *config);
 void config_print_help(void);

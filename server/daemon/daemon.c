@@ -1,6 +1,6 @@
-// The daemon. What it takes, it takes in this order, and gives back in the other: the lock of its
-// socket's path, the store (with the lock of its directory), the sockets. So a second daemon stops
-// at the first lock, before it has touched anything.
+// The daemon takes the lock of its socket's path, the store (with the lock of its directory) and
+// the sockets, in this order, and gives them back in reverse. So a second daemon stops at the first
+// lock, before it has changed anything.
 
 #include "daemon/daemon.h"
 
@@ -27,14 +27,14 @@
 #include "transport/transport.h"
 
 enum {
-    TICK_MS = 15 * 1000, // dead readers are cleared so often
+    TICK_MS = 15 * 1000, // between two clearings of dead readers
     DRAIN_MS = 5 * 1000,
-    REFUSE_MS = 1000,        // to send what was refused after that
-    QUIET_TICKS_TRIMMED = 2, // what is freed late is given back at the second
+    REFUSE_MS = 1000,        // after that, to send the replies of refused writes
+    QUIET_TICKS_TRIMMED = 2, // the second tick gives back what was freed late
     HEAP_END_BYTES_MAX = 1024 * 1024,
     MAPPED_BYTES_MIN = 4 * 1024 * 1024,
     DESCRIPTORS_MAX = 65536,
-    DESCRIPTORS_RESERVED = 64, // for the store, the log, connections that are refused
+    DESCRIPTORS_RESERVED = 64, // for the store, the log and connections that are turned away
     LOG_MODE = 0600,
 };
 
@@ -49,9 +49,9 @@ typedef struct Daemon {
     Bus *bus;             // owned
     ErrorDetail detail;
     int64_t idle_since_ns;
-    uint64_t idle_requests; // as many had come by then
-    size_t idle_clients;    // as many were connected at the last tick
-    unsigned quiet_ticks;   // since either changed; no more are counted than memory is trimmed at
+    uint64_t idle_requests; // how many there had been by the last tick
+    size_t idle_clients;    // how many were connected at the last tick
+    unsigned quiet_ticks;   // ticks without a change of either, at most QUIET_TICKS_TRIMMED
 } Daemon;
 
 static Error daemon_start(Daemon *daemon);
@@ -72,9 +72,10 @@ static TinedExit say_failure(Error error, const ErrorDetail *detail)
     return tined_exit_of(error);
 }
 
-// malloc_trim leaves the free end of a thread's heap alone. That is given back when something
-// beside it is freed and it is longer than a bound, which by itself grows to twice the largest
-// block seen. What fast bins keep would join free blocks to the end later, when nobody looks.
+// malloc_trim does not give back the free end of a thread's heap. malloc does, when a block beside
+// it is freed and the end is longer than a threshold, which grows by itself to twice the largest
+// block seen: so the thresholds are fixed here. Fast bins are off because their blocks join the
+// free end only later.
 static void bound_heaps(void)
 {
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_END_BYTES_MAX);
@@ -87,7 +88,7 @@ TinedExit daemon_run(const Config *config)
     bound_heaps();
     Daemon daemon = {.config = config, .socket_lock = -1, .log = -1};
     Error error = daemon_start(&daemon);
-    if (error && daemon.log >= 0) { // standard error may go nowhere
+    if (error && daemon.log >= 0) { // nobody may see standard error
         const char *cause = daemon.detail.text[0] ? daemon.detail.text : error_text(error);
         log_write(LOG_ERROR, "cannot start", "error=%s detail=\"%s\"", error_name(error), cause);
     }
@@ -95,7 +96,7 @@ TinedExit daemon_run(const Config *config)
     return daemon_stop(&daemon, code);
 }
 
-// All that can be known before anything is made.
+// Checks all that can be checked without making anything.
 static Error check_places(const Config *config, ErrorDetail *detail)
 {
     char directory[PATH_BYTES_MAX], existing[PATH_BYTES_MAX];
@@ -135,7 +136,8 @@ static Error log_open(Daemon *daemon)
     return ERROR_NONE;
 }
 
-// Opens the log's file anew, in the place of the old one: other threads write to it meanwhile.
+// Opens the log's file again and puts it in place of the old descriptor, which other threads write
+// to meanwhile.
 static void log_reopen(Daemon *daemon)
 {
     const char *path = daemon->config->log_file;
@@ -224,7 +226,7 @@ static Error open_store(Daemon *daemon)
         .hooks = {.store_failed = on_store_failed, .context = daemon},
     };
     error = engine_open(&options, &daemon->detail, &daemon->engine);
-    // The store keeps its files open: they are gone with the process, however it ends.
+    // The store has its files open; they disappear with the process, however it ends.
     if (config->is_ephemeral) directory_remove(daemon->data);
     return error;
 }
@@ -244,7 +246,7 @@ static Error open_sockets(Daemon *daemon)
         .socket_path = config->socket,
         .subscribers_max = daemon->subscribers_max,
     };
-    // The events first: who can make a call can hear of it.
+    // The bus first: a client that can make a call can receive its events.
     Error error = bus_start(&bus_options, &daemon->detail, &daemon->bus);
     return error ? error : transport_start(&options, &daemon->detail, &daemon->transport);
 }
@@ -277,7 +279,8 @@ static Error daemon_start(Daemon *daemon)
     return ERROR_NONE;
 }
 
-// Whether nobody was there for as long as --idle-exit allows. Gives memory back on the way.
+// Returns whether there was no client for the time of --idle-exit. Also gives back memory when
+// nothing happens.
 static bool is_idle_too_long(Daemon *daemon)
 {
     TransportStats stats;
@@ -337,7 +340,7 @@ static void daemon_drain(Daemon *daemon)
     }
 }
 
-// Returns the exit code: `code`, or that the last flush failed.
+// Returns `code`, or TINED_EXIT_STORE if the last flush failed.
 static TinedExit daemon_stop(Daemon *daemon, TinedExit code)
 {
     bool is_ready = daemon->transport != NULL;

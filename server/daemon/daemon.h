@@ -5,9 +5,10 @@
 #include "daemon/config.h"
 #include "daemon/tined_exit.h"
 
-// Runs until it is told to stop. What keeps it from starting is one line on standard error.
+// Runs until it is told to stop. If it cannot start, writes one line on standard error that says
+// why.
 TinedExit daemon_run(const Config *config);
 
-// Says on standard output what would be run, or on standard error why it would not. Touches
-// nothing.
+// Writes the configuration that would be run on standard output, or on standard error why it would
+// not run. Changes nothing.
 TinedExit daemon_check(const Config *config);

@@ -1,5 +1,5 @@
-// A file whose content is the path of a directory. The socket's own directory is private to this
-// user (directory_check_private), so nobody else can have written it.
+// The note is a file that contains the path of the store's directory. The directory of the socket
+// is private to this user (directory_check_private), so nobody else can have written the note.
 
 #include "daemon/last_store.h"
 
@@ -19,7 +19,7 @@ static void note_path(const char *socket, char *out)
     snprintf(out, NOTE_BYTES_MAX, "%s.store", socket);
 }
 
-// "" if there is no note.
+// Reads the note; `out_data` is "" if there is none.
 static void read_note(const char *socket, char out_data[PATH_BYTES_MAX])
 {
     char path[NOTE_BYTES_MAX];
@@ -32,7 +32,7 @@ static void read_note(const char *socket, char out_data[PATH_BYTES_MAX])
     close(file);
 }
 
-// Two names of one directory are one store.
+// Compares directories, not names: one directory is one store.
 static bool is_same_directory(const struct stat *a, const char *path)
 {
     struct stat b;

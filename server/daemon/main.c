@@ -1,4 +1,4 @@
-// tined: the daemon.
+// The main function of tined, the daemon.
 
 #include "daemon/daemon.h"
 #include "text/print.h"

@@ -1,4 +1,4 @@
-// sd_notify, by hand: one datagram to a socket that the environment names.
+// Like sd_notify, without its library: one datagram to a socket that the environment names.
 
 #include "daemon/notify.h"
 
@@ -18,7 +18,7 @@ void notify_send(const char *state)
     }
     size_t size = strlen(path);
     memcpy(address.sun_path, path, size);
-    if (path[0] == '@') address.sun_path[0] = '\0'; // an abstract one
+    if (path[0] == '@') address.sun_path[0] = '\0'; // an abstract socket
     int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return;
     socklen_t address_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);

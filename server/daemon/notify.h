@@ -1,6 +1,6 @@
-// Telling systemd how the daemon is, if it asked for it.
+// Tells systemd the state of the daemon, if systemd has asked for it.
 
 #pragma once
 
-// Sends lines like "READY=1" to $NOTIFY_SOCKET. Without one it does nothing.
+// Sends `state`, for example "READY=1", to $NOTIFY_SOCKET. Does nothing if that is not set.
 void notify_send(const char *state);

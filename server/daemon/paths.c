@@ -1,4 +1,4 @@
-// Paths.
+// Default paths, and checks that make nothing.
 
 #include "daemon/paths.h"
 
@@ -20,7 +20,7 @@ static Error too_long(ErrorDetail *detail, const char *what)
     return error_say(detail, ERROR_INVALID_ARGUMENT, "%s is too long", what);
 }
 
-// XDG: a value that is not an absolute path is to be ignored.
+// XDG says that a value which is not an absolute path must be ignored.
 static const char *xdg_value(const char *name)
 {
     const char *value = getenv(name);

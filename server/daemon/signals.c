@@ -1,4 +1,4 @@
-// Signals: their handlers write a byte into a pipe, which the main loop reads one by one.
+// The handlers of signals write one byte each into a pipe, which the main loop reads.
 
 #include "daemon/signals.h"
 
@@ -44,7 +44,7 @@ void signals_wake(Wake wake)
     int errno_before = errno;
     char byte = (char)wake;
     ssize_t written = write(wake_ends[1], &byte, 1);
-    (void)written; // full: 64 KiB of wakes are on their way
+    (void)written; // full: 64 KiB of wakes are waiting
     errno = errno_before;
 }
 

@@ -1,22 +1,23 @@
-// Signals, as bytes that the main loop waits for; other threads wake it the same way.
+// Wakes the main loop for signals, and for what other threads report.
 
 #pragma once
 
 #include "report/error_detail.h"
 
 typedef enum Wake {
-    WAKE_TIMEOUT, // nothing has come
+    WAKE_TIMEOUT, // the time is up
     WAKE_STOP,    // SIGTERM, SIGINT
     WAKE_REOPEN,  // SIGHUP
     WAKE_FAILED,  // the store has closed itself
 } Wake;
 
-// Ignores SIGPIPE, for clients that go, and SIGXFSZ, so that a limit is an error of write(2) and no
-// death. Before the first thread. ERROR_IO.
+// Installs the handlers. Ignores SIGPIPE, because clients hang up, and SIGXFSZ, so that a limit
+// makes write(2) fail instead of ending the process. Must be called before the first thread starts.
+// Returns ERROR_IO; `detail` says why.
 MUST_USE Error signals_start(ErrorDetail *detail);
 
-// Wakes the main loop. From any thread, and from signal handlers.
+// Wakes the main loop. May be called on any thread and in signal handlers.
 void signals_wake(Wake wake);
 
-// Waits at most this long; -1: without end.
+// Waits for a wake, at most this long; -1: forever.
 Wake signals_wait(int timeout_ms);

@@ -5,9 +5,9 @@
 // of the bus sends, not the writer. While nobody subscribes, the event queue of the bus is off and
 // the thread sleeps without a timer.
 //
-// A subscriber cannot know when it is subscribed: the events of a commit may be sent while its hello
-// is on the way. So a heartbeat follows each arrival, for all subscribers. A subscriber that has
-// received anything is subscribed, and lists the events from there.
+// A subscriber cannot know when it is subscribed: the events of a commit may be sent while its
+// hello is on the way. So a heartbeat follows each arrival, for all subscribers. A subscriber that
+// has received anything is subscribed, and lists the events from there.
 
 #include <assert.h>
 #include <nng/nng.h>
@@ -98,7 +98,7 @@ void bus_close(Bus *bus)
         atomic_store(&bus->is_closing, true);
         event_queue_wake(bus->queue);
         pthread_join(bus->thread, NULL);
-        // NNG drops what is left in the queues of subscribers, and cannot tell whether there is any.
+        // NNG drops what is left in the queues of subscribers, and cannot tell whether any is.
         if (bus_subscriber_count(bus) > 0) nng_msleep(BUS_DRAIN_MS);
     }
     if (bus->is_open) (void)nng_close(bus->socket); // no callback runs after it
@@ -191,8 +191,8 @@ static void send_heartbeat(Bus *bus, uint64_t newest_sequence)
     if (!send_bytes(bus, bytes, size)) log_write(LOG_ERROR, "no memory for a heartbeat", NULL);
 }
 
-// A heartbeat has the sequence up to which events were sent before it, so it follows the events that
-// were taken together with that sequence.
+// A heartbeat has the sequence up to which events were sent before it, so it follows the events
+// that were taken together with that sequence.
 static void *bus_main(void *context)
 {
     Bus *bus = context;
