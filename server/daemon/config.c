@@ -41,30 +41,31 @@ static const char *const FORMATS[] = {"text", "json", NULL};
 #define TEXT(field) OPTION_TEXT, AT(field), 0, sizeof(((Config *)NULL)->field), NULL
 
 static const Option OPTIONS[] = {
-    {"data", TEXT(data), "DIRECTORY", "where the store is; $XDG_DATA_HOME/tine"},
-    {"socket", TEXT(socket), "PATH", "where to listen; $XDG_RUNTIME_DIR/tine/tine.sock"},
-    {"listen", TEXT(listen), "URL", "listen on tcp://127.0.0.1:PORT too; needs --token-file"},
-    {"token-file", TEXT(token_file), "FILE", "what callers over tcp must know; mode 0600"},
+    {"data", TEXT(data), "DIRECTORY", "directory of the store; $XDG_DATA_HOME/tine"},
+    {"socket", TEXT(socket), "PATH", "socket to listen on; $XDG_RUNTIME_DIR/tine/tine.sock"},
+    {"listen", TEXT(listen), "URL", "also listen on tcp://127.0.0.1:PORT; needs --token-file"},
+    {"token-file", TEXT(token_file), "FILE",
+     "holds the token that callers over tcp must send; mode 0600"},
     {"ephemeral", OPTION_FLAG, AT(is_ephemeral), 0, 0, NULL, NULL,
-     "keep nothing: a store in memory, gone with the process"},
+     "keep the store in memory only; it ends with the process"},
     {"durability", OPTION_CHOICE, AT(durability), 0, 0, DURABILITIES, "MODE",
-     "sync or relaxed (what was acknowledged is on the disk a little later); sync"},
+     "sync, or relaxed (acknowledged writes are on the disk a little later); sync"},
     {"flush-every", OPTION_DURATION, AT(flush_ms), 1, FLUSH_MS_MAX, NULL, "TIME",
-     "relaxed: how much later at most; 100ms"},
+     "relaxed: how much later, at most; 100ms"},
     {"max-fork-depth", OPTION_NUMBER, AT(fork_depth_max), 0, FORK_DEPTH_OPTION_MAX, NULL, "N",
-     "ancestors that a fork may read; 0: no limit"},
+     "how many ancestors a fork may read; 0: no limit"},
     {"events-max", OPTION_NUMBER, AT(event_count_max), 1, INT64_MAX, NULL, "N",
-     "events that are kept; 1000000"},
+     "how many events are kept; 1000000"},
     {"events-age", OPTION_DURATION, AT(event_age_ms_max), 1, AGE_MS_MAX, NULL, "TIME",
      "how long events are kept; 7d"},
     {"operations-age", OPTION_DURATION, AT(operation_age_ms_max), 1, AGE_MS_MAX, NULL, "TIME",
      "how long operation ids are kept; 24h"},
     {"idle-exit", OPTION_DURATION, AT(idle_exit_ms), 0, AGE_MS_MAX, NULL, "TIME",
-     "leave after so long without a client; 0: never"},
+     "end after this time without a client; 0: never"},
     {"log-level", OPTION_CHOICE, AT(log_level), 0, 0, LEVELS, "LEVEL",
      "debug, info, warning, error or off; info"},
     {"log-format", OPTION_CHOICE, AT(log_format), 0, 0, FORMATS, "FORMAT", "text or json; text"},
-    {"log-file", TEXT(log_file), "FILE", "instead of standard error; SIGHUP opens it anew"},
+    {"log-file", TEXT(log_file), "FILE", "log here, not to standard error; SIGHUP opens it again"},
 };
 
 enum { OPTION_COUNT = sizeof(OPTIONS) / sizeof(*OPTIONS), NAME_BYTES_MAX = 32 };
@@ -374,10 +375,10 @@ void config_print_help(void)
         print(&out, "  %-24s %s\n", name, OPTIONS[i].help);
     }
     print(&out,
-          "  --check-config           say what would be done, and do nothing\n"
+          "  --check-config           print the configuration and do nothing\n"
           "  --version\n"
           "  --help\n\n"
-          "Each option is an environment variable too: --log-level is TINE_LOG_LEVEL, and\n"
+          "Each option is also an environment variable: --log-level is TINE_LOG_LEVEL, and\n"
           "TINE_EPHEMERAL is 1 or 0. A flag wins.\n\n"
           "Exit codes: 0 it was told to stop, 1 it cannot run, 2 wrong usage, 3 the store or the\n"
           "socket is in use, 4 the store failed.\n");
