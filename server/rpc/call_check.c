@@ -1,4 +1,4 @@
-// Checking a provider's call. Lengths, UTF-8, JSON and times were checked by the field rules.
+// Lengths, UTF-8, JSON and times are checked by the field rules.
 
 #include "rpc/call_check.h"
 

@@ -1,8 +1,8 @@
-// Checking a provider's call before it is recorded: what the types of its fields cannot say.
+// Checks a provider's call before it is recorded, as far as the types of its fields do not.
 
 #pragma once
 
 #include "rpc/rpc.h"
 
-// `field` is the call's name in the request, for the error's text. ERROR_INVALID_ARGUMENT.
+// `field` names the call in the detail. Returns ERROR_INVALID_ARGUMENT.
 MUST_USE Error new_call_check(Rpc *rpc, const char *field, const NewCall *new_call);

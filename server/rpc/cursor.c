@@ -1,4 +1,4 @@
-// Cursors: version, the listing's hash and three ids and a number, in hexadecimal.
+// A cursor is, in hexadecimal, a version, the hash of the listing, three IDs and a number.
 
 #include "rpc/cursor.h"
 

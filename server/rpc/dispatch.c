@@ -1,5 +1,5 @@
-// Dispatch. The envelope is read by hand, so that a large body is never copied out of it; the reply
-// is built body first, with a gap in front into which the envelope is written last.
+// The envelope is read without protobuf-c, so a large body is never copied out of it. The body of a
+// reply is built first, behind a gap into which the envelope is written last.
 
 #include "rpc/dispatch.h"
 
@@ -18,7 +18,7 @@ static void set_deadline(Rpc *rpc, int64_t timeout_ms)
 {
     rpc->deadline_ns = INT64_MAX;
     if (timeout_ms == 0 || timeout_ms > TIME_MS_MAX / 1000) return;
-    if (timeout_ms < 0) timeout_ms = -1; // a client whose deadline has passed, not one without
+    if (timeout_ms < 0) timeout_ms = -1; // the deadline has passed; not: there is none
     rpc->deadline_ns = rpc->submitted_ns + timeout_ms * 1000000;
 }
 
@@ -58,7 +58,8 @@ static Error set_operation_id(Rpc *rpc, Slice operation_id)
     return ERROR_NONE;
 }
 
-// Takes as long for a wrong token as for the right one, whatever they have in common.
+// Takes the same time for each token of the right size, so that its time does not tell a part of
+// it.
 static Error check_token(const Rpc *rpc, Slice token)
 {
     if (rpc->token_wanted.size == 0) return ERROR_NONE;
@@ -128,7 +129,7 @@ Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes)
     return rpc->method->check(rpc, rpc->message);
 }
 
-// A page of megabytes into memory that was given back would be faulted in, page by page, each time.
+// Memory that was given back would be faulted in again, page by page, by the next large reply.
 static Error reply_empty(Rpc *rpc)
 {
     return rpc->keeps_reply ? buffer_empty(&rpc->reply, ENVELOPE_RESPONSE_GAP)
@@ -149,7 +150,7 @@ Error dispatch_run(Rpc *rpc, Txn *txn)
     rpc->txn = NULL;
     if (error) return error;
 
-    // What the handler appended itself stands in front; the order of fields is free.
+    // After what the handler has appended itself: the order of fields is free.
     size_t size = protobuf_c_message_get_packed_size(response);
     uint8_t *bytes;
     error = buffer_reserve(&rpc->reply, size, &bytes);
@@ -172,7 +173,7 @@ static void finish_failed(Rpc *rpc, Error error)
     if (failed) log_write(LOG_ERROR, "no memory for a reply", NULL);
 }
 
-// Each kind of error has a limit of its own: that of a full disk must not hide a corrupt file.
+// Each kind of error has its own limit, so that a full disk does not hide a corrupt file.
 static void log_failure(const Rpc *rpc, Error error)
 {
     static LogLimit limits[ERROR_COUNT];

@@ -1,17 +1,18 @@
-// Dispatch: from the bytes of a request to a handler, and from its outcome to the bytes of a reply.
+// Dispatch: decodes a request, runs its handler, and encodes the reply.
 
 #pragma once
 
 #include "rpc/rpc.h"
 
-// Reads the envelope, finds the method, decodes and checks the request, and for a write runs its
-// `check`. `decode_budget_bytes` 0: by the request's size.
+// Reads the envelope, finds the method, decodes and checks the request, and runs the `check` of a
+// write. `decode_budget_bytes` bounds the memory of the decoded request; 0: by the request's size.
+// Any error may be returned.
 MUST_USE Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes);
 
-// Runs the method on a transaction and packs the reply's body, before anything it borrows from the
-// transaction is gone.
+// Runs the method on a transaction and encodes the body of the reply at once, because the body may
+// borrow from the transaction. Returns the errors of the handler.
 MUST_USE Error dispatch_run(Rpc *rpc, Txn *txn);
 
-// Puts the envelope around the body, or makes the reply of a failed call, and logs what the
-// environment did, a few times a second. After it the reply is complete, whatever happened.
+// Completes the reply: puts the envelope around the body, or makes the reply of an error. Logs
+// errors of the environment, a few times a second.
 void dispatch_finish(Rpc *rpc, Error error);

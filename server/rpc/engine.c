@@ -1,5 +1,5 @@
-// The engine: reads run on the thread that submits them, each on a snapshot of its own; writes go
-// through the writer. A read that waits for events is parked, between two snapshots.
+// A read runs on the thread that submits it, on a snapshot of its own; a write runs on the writer.
+// A read that waits for events is parked and holds no snapshot meanwhile.
 
 #include "rpc/engine.h"
 
@@ -73,7 +73,7 @@ static Error read_once(Engine *engine, Rpc *rpc)
     return error;
 }
 
-// Runs a read and ends it, or parks it until there is news.
+// Runs a read and answers it, or parks it until there are new events.
 static void read_run(Rpc *rpc, bool is_last)
 {
     Engine *engine = rpc->engine;
@@ -86,7 +86,8 @@ static void read_run(Rpc *rpc, bool is_last)
         }
         if (waiting_park(engine->waiting, rpc)) return;
     }
-    // What it has read is flushed before it is told, on the writer: this thread may not wait.
+    // What it has read must be flushed before it is answered. The writer does that: this thread
+    // must not wait for the disk.
     if (!error && rpc->wants_sync) {
         error = writer_submit(engine->writer, rpc);
         if (!error) return;
@@ -94,8 +95,8 @@ static void read_run(Rpc *rpc, bool is_last)
     engine_finish(rpc, error);
 }
 
-// Runs a parked call once more, from the bytes of its request: of what the runs before left in its
-// arena nothing is kept, however many there are.
+// Runs a parked call again, from the bytes of its request, so that the arena does not grow with
+// each run.
 static void read_again(Rpc *rpc, bool is_last)
 {
     arena_reset(&rpc->arena, DECODE_BUDGET_BYTES_MIN);
@@ -144,7 +145,7 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
 
 void engine_end(Engine *engine)
 {
-    writer_stop(engine->writer); // its commits are news to the waiting calls
+    writer_stop(engine->writer); // first: its commits wake waiting calls
     waiting_stop(engine->waiting);
     engine->writer = NULL;
     engine->waiting = NULL;
@@ -169,8 +170,8 @@ void engine_refuse_writes(Engine *engine)
     writer_refuse(engine->writer);
 }
 
-// Whether a write may run right here, as a read does, on a thread that must not wait: in a relaxed
-// store a small one waits for nothing, unless the disk cannot keep up.
+// Returns whether a write may run on this thread, which must not wait for the disk: a small write
+// to a relaxed store does not, unless the disk cannot keep up.
 static bool waits_for_nothing(const Engine *engine, const Rpc *rpc)
 {
     return store_options(engine->store)->flush_ms > 0 && !rpc->wants_sync &&
@@ -185,7 +186,7 @@ static void submit(Engine *engine, Rpc *rpc, bool may_block)
     if (!error && rpc->method->is_write) {
         bool may_run = may_block || waits_for_nothing(engine, rpc);
         error = may_run ? writer_run(engine->writer, rpc) : writer_submit(engine->writer, rpc);
-        if (!error) return; // it may be done by now: the call is no longer ours
+        if (!error) return; // it may be done and gone by now
     }
     if (!error && !rpc->method->is_write) {
         if (clock_monotonic_ns() <= rpc->deadline_ns) {
@@ -202,7 +203,7 @@ void engine_submit(Engine *engine, Rpc *rpc)
     submit(engine, rpc, /* may_block= */ false);
 }
 
-// One thread that waits for one call.
+// A thread that waits for a call.
 typedef struct Waiter {
     pthread_mutex_t mutex;
     pthread_cond_t done;

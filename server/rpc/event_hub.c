@@ -1,5 +1,5 @@
-// The hub. One mutex guards all queues: it is held to copy a commit's events in and to swap them
-// out, never while anything waits or is sent.
+// One mutex guards all queues. It is held while the events of a commit are copied in, and while a
+// queue is swapped out, but not while anything waits or is sent.
 
 #include "rpc/event_hub.h"
 
@@ -16,7 +16,7 @@ struct EventQueue {
     EventQueue *next;
     size_t bytes_max;
     pthread_cond_t wakes;
-    Buffer bytes; // records, each behind its RecordHead
+    Buffer bytes; // records, each after its RecordHead
     bool is_on;
     bool has_lost;
     bool is_woken;
@@ -50,7 +50,7 @@ void event_hub_close(EventHub *hub)
     free(hub);
 }
 
-// False: it does not fit, or there is no memory for it.
+// Returns false if the event does not fit or there is no memory for it.
 static bool queue_put(EventQueue *queue, const ListedEvent *event)
 {
     char topic[BUS_TOPIC_BYTES_MAX], id[ULID_TEXT_BYTES + 1] = "";

@@ -1,6 +1,6 @@
-// Field rules. A table, built once, maps each message's descriptor to the rules of its fields; the
-// check walks the encoded bytes and the descriptors side by side. No message of the contract holds
-// itself, so the depth of the walk is bounded by the schema.
+// A table, built once, maps the descriptor of each message to the rules of its fields. The check
+// walks the encoded bytes and the descriptors in parallel. No message of the contract contains
+// itself, so the schema bounds the depth of the walk.
 
 #include "rpc/field_rules.h"
 
@@ -23,7 +23,7 @@ typedef struct NamedLimit {
     uint32_t max;
 } NamedLimit;
 
-// Strings whose limit is not STRING_BYTES_MAX. The first match counts.
+// Strings whose limit is not STRING_BYTES_MAX. The first match applies.
 static const NamedLimit STRING_LIMITS[] = {
     {"Text.text", 0},
     {"Thinking.text", 0},
@@ -130,7 +130,7 @@ static void entries_add(const ProtobufCMessageDescriptor *descriptor)
     Entry *entry = entry_slot(descriptor);
     if (entry->descriptor) return;
     entry->rules = calloc(descriptor->n_fields + 1u, sizeof(FieldRule));
-    if (!entry->rules) abort(); // at start-up, a few kilobytes
+    if (!entry->rules) abort(); // a few kilobytes, at start-up
     entry->descriptor = descriptor;
     for (unsigned i = 0; i < descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &descriptor->fields[i];
@@ -166,12 +166,12 @@ const char *field_rules_limit(size_t index, uint64_t *out_max)
     return COUNT_LIMITS[index].name;
 }
 
-// Where the check stands: the fields from the request down to the one being checked.
+// The position of the check: the fields from the request down to the one that is being checked.
 typedef struct Path {
     const ProtobufCFieldDescriptor *fields[DEPTH_MAX];
     uint32_t indexes[DEPTH_MAX];
     size_t depth;
-    bool has_unknown; // one was passed over
+    bool has_unknown; // one was ignored
     ErrorDetail *detail;
 } Path;
 
@@ -261,7 +261,7 @@ static Error check_enum(const Path *path, const WireField *field)
 
 static Error check_message(Path *path, const ProtobufCMessageDescriptor *descriptor, Slice bytes);
 
-// protobuf-c takes some wrong wire types for a value, and never says which field it was.
+// protobuf-c accepts some wrong wire types, and never says which field is wrong.
 static bool wire_type_fits(const ProtobufCFieldDescriptor *descriptor, WireType type)
 {
     bool is_repeated = descriptor->label == PROTOBUF_C_LABEL_REPEATED;
@@ -269,7 +269,8 @@ static bool wire_type_fits(const ProtobufCFieldDescriptor *descriptor, WireType 
         descriptor->type == PROTOBUF_C_TYPE_MESSAGE) {
         return type == WIRE_BYTES;
     }
-    return type == WIRE_VARINT || (is_repeated && type == WIRE_BYTES); // the contract has no fixed
+    return type == WIRE_VARINT ||
+           (is_repeated && type == WIRE_BYTES); // the contract has no fixed types
 }
 
 static Error check_field(Path *path, const FieldRule *rule, const WireField *field)
@@ -293,7 +294,7 @@ static Error check_field(Path *path, const FieldRule *rule, const WireField *fie
     return ERROR_NONE;
 }
 
-// How many values a field brings: a packed one has several, each ends with a byte below 0x80.
+// Returns how many values a field has. A packed field has one for each byte below 0x80.
 static uint32_t values_in(const ProtobufCFieldDescriptor *descriptor, const WireField *field)
 {
     if (descriptor->type != PROTOBUF_C_TYPE_ENUM || field->type != WIRE_BYTES) return 1;
@@ -379,7 +380,7 @@ void field_rules_drop_unknown(ProtobufCMessage *message)
     }
 }
 
-// Dropping forgets the count and leaves the pointer.
+// field_rules_drop_unknown clears the count and leaves the pointer.
 bool field_rules_had_unknown(const ProtobufCMessage *message)
 {
     return message->unknown_fields != NULL;

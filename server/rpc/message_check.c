@@ -1,4 +1,4 @@
-// Checking a message. Lengths, UTF-8, JSON, times and enum values were checked by the field rules.
+// Lengths, UTF-8, JSON, times and enum values are checked by the field rules.
 
 #include "rpc/message_check.h"
 
@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "rpc/field_rules.h"
 
-// A part that is the request's own, not one of a message's.
+// The index of a part that is not in a message.
 static const size_t INDEX_NONE = SIZE_MAX;
 
 enum { PART_NAME_BYTES_MAX = 64 };
@@ -128,7 +128,7 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-// Two parts with one id would make "replace the part with this id" ambiguous.
+// If two parts had the same ID, replacing a part by its ID would be ambiguous.
 static Error check_part_ids(Rpc *rpc, const char *field, const NewMessage *message)
 {
     const char **ids = arena_array(&rpc->arena, const char *, message->n_parts + 1);
@@ -214,8 +214,8 @@ Error message_check(Rpc *rpc, const char *field, NewMessage *message)
     if (!error) error = check_kind(rpc, field, message);
     if (!error) error = rpc_external(rpc, field, "external", message->external);
     if (error) return error;
-    // Counted here as well: protobuf merges a message that was sent twice, and the field rules see
-    // each half by itself.
+    // Counted here too: protobuf merges a message that was sent in two halves, and the field rules
+    // see each half by itself.
     if (message->n_parts > PART_COUNT_MAX) {
         return rpc_fail(rpc, ERROR_TOO_LONG, "%s.parts: more than %d", field, PART_COUNT_MAX);
     }

@@ -1,4 +1,4 @@
-// Reads without an engine.
+// Decodes, checks and runs a read as the engine does.
 
 #include "rpc/reader.h"
 
@@ -26,14 +26,14 @@ ReadOutcome reader_run(Store *store, Rpc *rpc)
 {
     rpc->is_waiting_allowed = true;
     Error error = dispatch_decode(rpc, 0);
-    // Only the server can flush what was read before it is told.
+    // Only the server can flush what was read before it is returned.
     if (rpc->method && (is_for_server(rpc->method) || rpc->wants_sync)) {
         return READ_IS_FOR_SERVER;
     }
     if (!error) error = run(store, rpc);
     if (!error && rpc->wait_ms > 0) return READ_IS_FOR_SERVER;
     rpc->error = error;
-    // A slot or a map that is missing here is no answer of the server's.
+    // If this process lacks a reader slot or a map, the server may still be able to answer.
     if (error_is_environment(error) || error == ERROR_UNAVAILABLE || error == ERROR_UNIMPLEMENTED) {
         return READ_FAILED;
     }

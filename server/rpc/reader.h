@@ -1,14 +1,14 @@
-// Reads without an engine: the handlers on a store that another process writes.
+// Reads without an engine: runs the handlers of reads on a store that another process writes.
 
 #pragma once
 
 #include "rpc/rpc.h"
 
 typedef enum ReadOutcome {
-    READ_DONE,          // the reply is complete, be it a result or a refusal
-    READ_IS_FOR_SERVER, // it writes, asks about the server, or would wait (for news, or the disk)
-    READ_FAILED,        // `error` and `detail` say what the environment did; nothing was logged
+    READ_DONE,          // the reply is complete; it may be an error
+    READ_IS_FOR_SERVER, // it writes, asks about the server, or would wait for events or the disk
+    READ_FAILED,        // the environment failed, see `error` and `detail`; nothing was logged
 } ReadOutcome;
 
-// Runs the call on a snapshot of its own. It was reset, and `submitted_ns` set.
+// Runs a call on a snapshot of its own. The caller has reset it and set `submitted_ns`.
 ReadOutcome reader_run(Store *store, Rpc *rpc);

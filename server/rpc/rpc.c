@@ -1,4 +1,4 @@
-// Calls: their memory, and the checks that many handlers share.
+// The memory of an Rpc, and the checks that many handlers share.
 
 #include "rpc/rpc.h"
 
@@ -78,7 +78,7 @@ Error rpc_page(Rpc *rpc, uint32_t limit, uint32_t limit_default, uint32_t limit_
     }
     size_t bytes = page_bytes ? page_bytes : PAGE_BYTES_DEFAULT;
     out->limit = limit ? limit : limit_default;
-    // What the envelope, a cursor and the other fields of the reply may take.
+    // Reserves room for the envelope, a cursor and the other fields of the reply.
     out->bytes = bytes > 2 * PAGE_RESERVE_BYTES ? bytes - PAGE_RESERVE_BYTES : bytes / 2;
     return ERROR_NONE;
 }

@@ -1,9 +1,9 @@
-// An Rpc: one request that the engine runs, and its reply. ("Call" is a record of the contract: an
-// upstream provider's answer and its cost.)
+// An Rpc: one request that the engine runs, and its reply. (A "Call" is a record of the contract:
+// an upstream provider's answer and its cost.)
 //
-// The submitter sets `request`, `on_done` and `context`, and owns the Rpc. The engine fills in the
-// rest and calls on_done once, on any thread, when `reply` is complete. All memory that the Rpc
-// needs is in its arena; rpc_reset empties it.
+// The submitter owns the Rpc and sets `request`, `on_done` and `context`. The engine sets the rest
+// and calls on_done once, on any thread, when `reply` is complete. All other memory of the Rpc is
+// in its arena, which rpc_reset empties.
 
 #pragma once
 
@@ -22,10 +22,10 @@ struct Rpc {
     Slice request; // the encoded Request; borrowed until on_done
     void (*on_done)(Rpc *rpc);
     void *context;
-    Slice token_wanted; // what the request must carry as its token; empty: anything will do
+    Slice token_wanted; // the token that the request must have; empty: any or none
 
     Buffer reply;     // the encoded Response; owned
-    bool keeps_reply; // its memory is the client's, to be kept however large it has become
+    bool keeps_reply; // the reply's memory is kept for the next request, however large it is
 
     Engine *engine;
     const Method *method;
@@ -33,17 +33,17 @@ struct Rpc {
     Slice body;          // likewise
     int64_t deadline_ns; // monotonic; INT64_MAX: none
     int64_t submitted_ns;
-    bool wants_sync;   // it is answered when it is on the disk
+    bool wants_sync;   // it is answered when all it wrote or read is on the disk
     Hash request_hash; // of method and body; for writes with an operation_id
 
     ProtobufCMessage *message; // the decoded request, in the arena
-    void *prepared;            // what `check` left for `run`, in the arena
-    bool stores_nothing;       // said by `check`: its operation_id is not remembered either
+    void *prepared;            // from `check` for `run`, in the arena
+    bool stores_nothing;       // set by `check`: not even its operation_id is stored
     Txn *txn;                  // while `run` runs
-    const MessageSink *sink;   // of MessagesForSession's entries; NULL: the reply
-    bool is_waiting_allowed;   // ListEvents may ask to be run again when there is news …
-    uint64_t wait_after;       // … after this sequence: up to it nothing is for the call …
-    uint32_t wait_ms;          // … for this long; 0: it does not ask
+    const MessageSink *sink;   // gets the entries of MessagesForSession; NULL: the reply does
+    bool is_waiting_allowed;   // ListEvents may ask to run again when there are events …
+    uint64_t wait_after;       // … after this sequence …
+    uint32_t wait_ms;          // … within this time; 0: it does not ask
     int64_t wait_until_ns;     // monotonic; 0: it has not waited yet
 
     Error error;
@@ -53,28 +53,28 @@ struct Rpc {
 };
 
 void rpc_init(Rpc *rpc);
-void rpc_reset(Rpc *rpc); // ready for the next request; keeps memory
+void rpc_reset(Rpc *rpc); // makes it ready for the next request; keeps memory
 void rpc_free(Rpc *rpc);
 
-// Says what is wrong and returns `error`.
+// Writes the detail and returns `error`.
 #define rpc_fail(rpc, error, ...) error_say(&(rpc)->detail, (error), __VA_ARGS__)
 
-// Reads a required id. ERROR_INVALID_ARGUMENT, naming the field.
+// Reads a required ID. Returns ERROR_INVALID_ARGUMENT; the detail names the field.
 MUST_USE Error rpc_id(Rpc *rpc, const char *field, const char *text, Ulid *out);
 
-// The same for one that may be empty: ULID_ZERO then.
+// The same for an ID that may be empty, which is read as ULID_ZERO.
 MUST_USE Error rpc_optional_id(Rpc *rpc, const char *field, const char *text, Ulid *out);
 
-// ERROR_INVALID_ARGUMENT if a required string is empty.
+// Returns ERROR_INVALID_ARGUMENT if a required string is empty.
 MUST_USE Error rpc_required(Rpc *rpc, const char *field, const char *text);
 
-// ERROR_INVALID_ARGUMENT if `external` lacks its source or its id. NULL, one that was not given, is
-// allowed. `field` is its name in the request, below the message `within` if that is not "".
+// Returns ERROR_INVALID_ARGUMENT if `external` has no source or no ID. NULL is allowed: it was not
+// given. `field` is its name in the request, in the message `within` if that is not "".
 MUST_USE Error rpc_external(Rpc *rpc, const char *within, const char *field,
                             const External *external);
 
-// The bounds of a page that a request asks for. `limit_max` is what `limit` may be at most, the
-// default where it is 0 is `limit_default`. ERROR_INVALID_ARGUMENT.
+// The bounds of a page. rpc_page reads them from a request: `limit` may be at most `limit_max`, and
+// 0 means `limit_default`. Returns ERROR_INVALID_ARGUMENT.
 typedef struct Page {
     uint32_t limit;
     size_t bytes;

@@ -97,7 +97,8 @@ void waiting_news(Waiting *waiting, uint64_t last_event_sequence)
     pthread_mutex_unlock(&waiting->mutex);
 }
 
-// Takes a parked call that is to run now; NULL if none is. `out_until_ns` is when the next one is.
+// Takes a parked call that must run now. Returns NULL if there is none; `out_until_ns` is then the
+// time of the next one.
 static Rpc *take_due(Waiting *waiting, bool *out_is_last, int64_t *out_until_ns)
 {
     int64_t now_ns = clock_monotonic_ns();

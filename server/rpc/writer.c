@@ -42,21 +42,21 @@ struct Writer {
     bool is_stopping;
     bool is_taken; // the role
     bool has_purges;
-    size_t gather_count; // calls of the last batch: how many may come back
+    size_t gather_count; // calls of the last batch, whose callers may soon call again
     WriterStats stats;
 
     int64_t last_batch_ns;
 
-    // Of whoever has the role.
-    EventList events;   // of the transaction that is open
-    bool purge_stopped; // it failed, and is tried again after the next write
+    // Used only by the thread that has the role.
+    EventList events;   // of the open transaction
+    bool purge_stopped; // a slice failed; it is tried again after the next write
 };
 
 typedef struct Batch {
     Rpc **calls;
     Error *errors;
     size_t count;
-    bool is_closing; // the writer is stopping: what is queued is answered, nothing else is begun
+    bool is_closing; // the writer stops: it answers the queued calls and begins nothing else
 } Batch;
 
 static void *writer_main(void *context);
@@ -91,7 +91,7 @@ Error writer_start(Store *store, const WriterHooks *hooks, ErrorDetail *detail, 
 
 void writer_forbid_leaders(Writer *writer)
 {
-    pthread_mutex_lock(&writer->mutex); // its thread runs already
+    pthread_mutex_lock(&writer->mutex); // the thread runs already
     writer->has_no_leaders = true;
     pthread_mutex_unlock(&writer->mutex);
 }
@@ -133,7 +133,7 @@ static bool is_idle(const Writer *writer)
            !writer->has_purges && !writer->is_stopping && !writer->is_refusing;
 }
 
-// Gives the role back, and wakes the thread if there is something for it.
+// Gives the role back, and wakes the thread if there is work for it.
 static void give_role(Writer *writer)
 {
     pthread_mutex_lock(&writer->mutex);
@@ -179,7 +179,7 @@ Error writer_submit(Writer *writer, Rpc *rpc)
         }
         writer->last = rpc;
         writer->stats.queued_requests++;
-        // The writer sleeps for the first call, or until as many are there as it hopes for.
+        // The writer sleeps until the first call, or until the number it expects has arrived.
         size_t queued = writer->stats.queued_requests;
         if (queued == 1 || queued == writer->gather_count) pthread_cond_signal(&writer->wakes);
         writer->stats.queued_bytes += rpc->request.size;
@@ -195,10 +195,10 @@ void writer_stats(Writer *writer, WriterStats *out)
     pthread_mutex_unlock(&writer->mutex);
 }
 
-// Gives the callers that the last batch has just answered a moment to come back, so that they share
-// the next commit instead of the first of them having one alone: with 64 callers that is the
-// difference between 36 calls a commit and 60. A caller that was alone in its batch is never made
-// to wait, and the moment is at most a quarter of what the last batch took.
+// Waits a moment for the callers that the last batch has just answered, so that their next calls
+// share a commit, and the first of them does not get one alone. With 64 callers a commit then has
+// 60 calls instead of 36. Does not wait for a single caller, and waits at most a quarter of the
+// time of the last batch.
 static void gather_company(Writer *writer)
 {
     if (writer->gather_count <= 1) return;
@@ -210,7 +210,7 @@ static void gather_company(Writer *writer)
     }
 }
 
-// Waits for something to do, and for the role. The mutex is held.
+// Waits for work and for the role. The mutex must be held.
 static void wait_for_work(Writer *writer)
 {
     while (writer->is_taken || !(writer->first || writer->has_purges || writer->is_stopping)) {
@@ -218,8 +218,9 @@ static void wait_for_work(Writer *writer)
     }
 }
 
-// Takes the role and what is waiting, up to the bounds of a batch; a large call comes alone. There
-// may be none, when purges are pending. False: stopping, and nothing is left.
+// Takes the role and the queued calls, up to the bounds of a batch; a large call makes a batch
+// alone. The batch may be empty when purges are pending. Returns false if the writer stops and
+// nothing is left.
 static bool take_batch(Writer *writer, Batch *batch)
 {
     batch->count = 0;
@@ -247,7 +248,7 @@ static bool take_batch(Writer *writer, Batch *batch)
     return goes_on;
 }
 
-// Answers from what the operation stored the first time, if there was one.
+// Answers a call whose operation_id is stored with the reply that was stored for it.
 static Error replay(Rpc *rpc, Txn *txn, bool *out_is_replayed)
 {
     Slice small;
@@ -275,11 +276,11 @@ static Error run_with_operation(Rpc *rpc, Txn *txn)
     return operation_put(txn, rpc->operation_id, rpc->request_hash, small);
 }
 
-// Runs one call of a batch. `*out_is_dirty`: it failed and may have left something behind.
+// Runs one call of a batch. `*out_is_dirty`: it failed and may have changed something.
 static Error run_call(Rpc *rpc, Txn *txn, bool *out_is_dirty)
 {
     *out_is_dirty = false;
-    if (!rpc->method->is_write) return ERROR_NONE; // it has been read, and waits for a flush
+    if (!rpc->method->is_write) return ERROR_NONE; // a read that only waits for a flush
     rpc->detail.text[0] = '\0';
     if (clock_monotonic_ns() > rpc->deadline_ns) return ERROR_DEADLINE_EXCEEDED;
     size_t writes = kv_write_count(txn->kv), events = txn->events->count;
@@ -299,7 +300,7 @@ static Error begin(Writer *writer, Arena *arena, ErrorDetail *detail, Txn *out)
     return error;
 }
 
-// Commits what was written, if anything was, and tells of it and of what was only broadcast.
+// Commits if anything was written, and reports the events, broadcast ones too.
 static Error commit(Writer *writer, Txn *txn)
 {
     bool has_writes = txn_has_writes(txn);
@@ -318,7 +319,7 @@ static void note_purges(Writer *writer, bool has_purges)
     pthread_mutex_unlock(&writer->mutex);
 }
 
-// Runs the calls [first, first + count) in one transaction. False: nothing of it was stored, and
+// Runs the calls [first, first + count) in one transaction. Returns false if nothing was stored and
 // the calls may be run again.
 static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
 {
@@ -330,7 +331,7 @@ static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
     for (size_t i = first; !error && !is_dirty && i < first + count; i++) {
         batch->errors[i] = run_call(batch->calls[i], &txn, &is_dirty);
     }
-    txn_set_detail(&txn, &detail); // what fails from here on is not the last call's
+    txn_set_detail(&txn, &detail); // a later failure is not the last call's
     if (!error && !is_dirty) error = commit(writer, &txn);
     bool has_purges = txn.notes_purge || writer->purge_stopped;
     txn_abort(&txn);
@@ -347,8 +348,8 @@ static bool run_in_one(Writer *writer, Batch *batch, size_t first, size_t count)
     return false;
 }
 
-// Ends the calls that do not wait for the disk, then flushes for those that do. A call that has
-// ended is no longer ours.
+// Ends the calls that do not wait for the disk, then flushes for those that do. A call must not be
+// touched after it has ended.
 static void finish_batch(Writer *writer, Batch *batch)
 {
     size_t left = 0;
@@ -370,7 +371,7 @@ static void finish_batch(Writer *writer, Batch *batch)
     }
 }
 
-// Runs the batch in the role, and answers nobody yet.
+// Runs a batch, with the role. Does not answer its calls.
 static void run_batch(Writer *writer, Batch *batch)
 {
     int64_t begun_ns = clock_monotonic_ns();
@@ -387,7 +388,7 @@ static void run_batch(Writer *writer, Batch *batch)
     pthread_mutex_unlock(&writer->mutex);
 }
 
-// Runs one slice of the pending purges, in a transaction of its own. Returns whether more is
+// Runs one slice of the pending purges, in a transaction of its own. Returns whether more are
 // pending.
 static bool run_purge_slice(Writer *writer)
 {
@@ -403,7 +404,7 @@ static bool run_purge_slice(Writer *writer)
     arena_free(&arena);
     writer->purge_stopped = error != ERROR_NONE;
     if (!error) return is_more;
-    // The note stays: the purge goes on after the next write, or at the next start.
+    // The note remains: the purge continues after the next write, or at the next start.
     static LogLimit limit;
     uint64_t left_out;
     if (log_limit_take(&limit, clock_monotonic_ns(), &left_out)) {
@@ -420,12 +421,12 @@ static void *writer_main(void *context)
         .calls = malloc(BATCH_REQUESTS_MAX * sizeof(Rpc *)),
         .errors = malloc(BATCH_REQUESTS_MAX * sizeof(Error)),
     };
-    if (!batch.calls || !batch.errors) abort(); // at start-up, a few kilobytes
-    note_purges(writer, true);                  // one may have been left by the last run
+    if (!batch.calls || !batch.errors) abort(); // a few kilobytes, at start-up
+    note_purges(writer, true);                  // the last process may have left some
     while (take_batch(writer, &batch)) {
         if (batch.count > 0) run_batch(writer, &batch);
         finish_batch(writer, &batch);
-        // A slice also follows a batch that noted none: one that failed goes on then.
+        // A slice also follows a batch that added no purge, to retry one that failed.
         if (!batch.is_closing) note_purges(writer, run_purge_slice(writer));
         give_role(writer);
     }

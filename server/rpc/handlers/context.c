@@ -1,4 +1,4 @@
-// Handler: BuildContext, all that an agent needs to resume.
+// Handler of BuildContext, which returns all that an agent needs to resume.
 
 #include "rpc/handlers/handler.h"
 #include "rpc/handlers/history.h"
@@ -11,10 +11,10 @@
 static const char SETTING_MODEL[] = "model";
 
 typedef struct Settings {
-    Slice subtypes[SETTING_COUNT_MAX]; // in the call's arena
+    Slice subtypes[SETTING_COUNT_MAX]; // in the Rpc's arena
     size_t count;
     ModelRef *model; // of the newest setting "model" …
-    Ulid model_id;   // … and that entry
+    Ulid model_id;   // … in this entry
 } Settings;
 
 static Slice field_of(Slice first, uint32_t number)
@@ -41,13 +41,13 @@ static Error decode_model(Rpc *rpc, Slice first, ModelRef **out)
     return txn_decode(rpc->txn, &model_ref__descriptor, bytes, out);
 }
 
-// What would make the reply longer than any may be is left out: it has a call of its own.
+// Leaves out what would make the reply too long: it can be read by a call of its own.
 static void take_back_excess(Rpc *rpc, size_t before)
 {
     if (buffer_size(&rpc->reply) > CONTEXT_BYTES_MAX) buffer_truncate(&rpc->reply, before);
 }
 
-// Takes note of one SETTING entry, older than all that were noted before.
+// Notes a SETTING entry, which is older than all that were noted before.
 static Error note_setting(Rpc *rpc, const MarkerPlace *place, Settings *settings)
 {
     MessageHeader head;
@@ -84,7 +84,8 @@ static Error append_settings(Rpc *rpc, const SegmentList *segments, Settings *se
     return ERROR_NONE;
 }
 
-// The model of the newest assistant entry after `after` that has one; left as it is if none does.
+// Finds the model of the newest assistant entry after `after` that has one. Changes nothing if
+// there is none.
 static Error assistant_model(Rpc *rpc, const SegmentList *segments, Ulid after, ModelRef **out)
 {
     MessageScan scan;
@@ -141,7 +142,7 @@ static Error first_page(Rpc *rpc, const HistoryPage *page, bool wants_newest_mod
     return error;
 }
 
-// BuildContext: the live window, and what is in force.
+// BuildContext: returns the live window and the settings that apply.
 Error handle_build_context(Rpc *rpc, const BuildContextRequest *request,
                            BuildContextResponse *response)
 {

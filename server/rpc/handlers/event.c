@@ -1,4 +1,4 @@
-// Handlers: events.
+// Handlers of events.
 
 #include "store/event.h"
 
@@ -6,7 +6,7 @@
 
 enum { LIST_EVENTS_LIMIT_DEFAULT = 10000 };
 
-// What a caller's own event must be, kept or not.
+// Checks an event of the caller's, whether it is stored or only broadcast.
 static Error check_event(Rpc *rpc, const char *type, const char *session_id)
 {
     SessionCall *prepared = arena_new(&rpc->arena, SessionCall);
@@ -30,7 +30,7 @@ Error check_publish_event(Rpc *rpc, PublishEventRequest *request)
     return check_event(rpc, request->type, request->session_id);
 }
 
-// PublishEvent: keeps and sends an event of the caller's own.
+// PublishEvent: stores and sends an event of the caller's.
 Error handle_publish_event(Rpc *rpc, const PublishEventRequest *request,
                            PublishEventResponse *response)
 {
@@ -60,7 +60,7 @@ Error check_broadcast_event(Rpc *rpc, BroadcastEventRequest *request)
     return check_event(rpc, request->type, request->session_id);
 }
 
-// BroadcastEvent: sends an event of the caller's own and keeps nothing.
+// BroadcastEvent: sends an event of the caller's and stores nothing.
 Error handle_broadcast_event(Rpc *rpc, const BroadcastEventRequest *request,
                              BroadcastEventResponse *response)
 {
@@ -80,7 +80,8 @@ Error handle_broadcast_event(Rpc *rpc, const BroadcastEventRequest *request,
     return ERROR_NONE;
 }
 
-// Where a listing begins. One that has waited saw what came before, and need not see it again.
+// Finds where a listing begins. A listing that has waited has seen the events before and skips
+// them.
 static uint64_t position_of(const Rpc *rpc, const ListEventsRequest *request)
 {
     return rpc->wait_after > request->after_sequence ? rpc->wait_after : request->after_sequence;
@@ -109,7 +110,7 @@ static Error check_position(Rpc *rpc, const ListEventsRequest *request, const St
     return ERROR_NONE;
 }
 
-// ListEvents: after a sequence; may ask to be run again when there is news.
+// ListEvents: lists the events after a sequence; may ask to run again when there are events.
 Error handle_list_events(Rpc *rpc, const ListEventsRequest *request, ListEventsResponse *response)
 {
     EventQuery query = {.after_sequence = position_of(rpc, request)};

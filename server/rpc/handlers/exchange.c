@@ -1,4 +1,4 @@
-// Handler: several messages and the call that produced them.
+// Handler of AppendExchange: several messages and the call that produced them.
 
 #include "store/exchange.h"
 
@@ -64,7 +64,7 @@ static Error check_messages(Rpc *rpc, const AppendExchangeRequest *request)
     return ERROR_NONE;
 }
 
-// The answers at the request's end are the call's.
+// The assistant's messages at the end of the request were produced by the call.
 static void await_call(const AppendExchangeRequest *request)
 {
     if (!request->call) return;
@@ -132,7 +132,7 @@ Error check_append_exchange(Rpc *rpc, AppendExchangeRequest *request)
 Error handle_append_exchange(Rpc *rpc, const AppendExchangeRequest *request,
                              AppendExchangeResponse *response)
 {
-    const Exchange *exchange = rpc->prepared; // its drafts hold what is left of the messages
+    const Exchange *exchange = rpc->prepared; // its drafts contain the messages
     Error error = exchange_append(rpc->txn, exchange, response);
     for (size_t i = 0; i < request->n_originals && !error; i++) {
         const ProtobufCBinaryData *bytes = &request->originals[i]->content;

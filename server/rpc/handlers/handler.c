@@ -1,4 +1,4 @@
-// What handlers share.
+// Functions that handlers share.
 
 #include "rpc/handlers/handler.h"
 

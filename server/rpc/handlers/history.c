@@ -1,4 +1,4 @@
-// Handlers: pages of a history, and its markers.
+// Handlers of the pages of a history, and of its markers.
 
 #include "store/history.h"
 
@@ -6,7 +6,7 @@
 #include "rpc/handlers/history.h"
 #include "store/marker.h"
 
-// The history through an entry never changes: whatever is written later has a newer id.
+// The history through an entry never changes, because every later entry has a newer ID.
 static Error history_segments(Rpc *rpc, Ulid session, const char *through_message_id, Ulid pin,
                               SegmentList *out)
 {
@@ -43,7 +43,7 @@ Error history_begin(Rpc *rpc, const HistoryRequest *request, HistoryPage *page)
     error = cursor_read(rpc, request->cursor, &page->is_later_page, &page->cursor);
     if (error) return error;
     if (!page->is_later_page) {
-        page->cursor.pin = ULID_MAX; // in this snapshot there is nothing newer to keep out
+        page->cursor.pin = ULID_MAX; // nothing in this snapshot is newer
     } else if (query->is_newest_first) {
         query->before = page->cursor.position;
     } else {
@@ -78,7 +78,7 @@ Error history_window(Rpc *rpc, HistoryPage *page, uint32_t marker_field)
     Error error =
         marker_newest(rpc->txn, &page->segments, MESSAGE_KIND_COMPACTION, ULID_MAX, &marker);
     if (error || !marker.is_found) return error;
-    // A later page starts after the page before it, which was past the cut-off.
+    // A later page starts after the page before it, which was after the cut-off.
     if (!page->is_later_page) query->after = marker.cut_off;
     if (ulid_compare(query->after, marker.message) < 0) {
         bool has_parts = false;
@@ -89,7 +89,8 @@ Error history_window(Rpc *rpc, HistoryPage *page, uint32_t marker_field)
     return message_append_to(rpc->txn, marker.session, marker.message, marker_field, &rpc->reply);
 }
 
-// MessagesForSession: the current history, or that through an entry, inherited entries included.
+// MessagesForSession: returns the current history, or that through an entry, with inherited
+// entries.
 Error handle_messages_for_session(Rpc *rpc, const MessagesForSessionRequest *request,
                                   MessagesForSessionResponse *response)
 {
@@ -109,7 +110,7 @@ Error handle_messages_for_session(Rpc *rpc, const MessagesForSessionRequest *req
     return error ? error : history_finish(rpc, &page, &response->next_cursor);
 }
 
-// MessagesDirectForSession: the same, restricted to the session's own entries.
+// MessagesDirectForSession: returns the same, but only the session's own entries.
 Error handle_messages_direct_for_session(Rpc *rpc, const MessagesDirectForSessionRequest *request,
                                          MessagesDirectForSessionResponse *response)
 {
@@ -130,7 +131,7 @@ Error handle_messages_direct_for_session(Rpc *rpc, const MessagesDirectForSessio
     return history_finish(rpc, &page, &response->next_cursor);
 }
 
-// MessagesSinceLatestMarker: the live window, and the marker that opens it.
+// MessagesSinceLatestMarker: returns the live window and the marker that opens it.
 Error handle_messages_since_latest_marker(Rpc *rpc, const MessagesSinceLatestMarkerRequest *request,
                                           MessagesSinceLatestMarkerResponse *response)
 {
@@ -150,7 +151,7 @@ Error handle_messages_since_latest_marker(Rpc *rpc, const MessagesSinceLatestMar
     return error ? error : history_finish(rpc, &page, &response->next_cursor);
 }
 
-// LatestMarker: the newest marker entry of the current history, or none.
+// LatestMarker: returns the newest marker entry of the current history, or none.
 Error handle_latest_marker(Rpc *rpc, const LatestMarkerRequest *request,
                            LatestMarkerResponse *response)
 {
@@ -170,7 +171,7 @@ Error handle_latest_marker(Rpc *rpc, const LatestMarkerRequest *request,
                              &rpc->reply);
 }
 
-// ListMarkersForSession: the marker entries of the current history, oldest first.
+// ListMarkersForSession: lists the marker entries of the current history, oldest first.
 Error handle_list_markers_for_session(Rpc *rpc, const ListMarkersForSessionRequest *request,
                                       ListMarkersForSessionResponse *response)
 {

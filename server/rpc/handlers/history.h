@@ -1,4 +1,4 @@
-// What the handlers that page through a history share.
+// Functions for the handlers that return a history in pages.
 
 #pragma once
 
@@ -25,12 +25,13 @@ typedef struct HistoryPage {
     bool is_later_page;
 } HistoryPage;
 
-// Reads the request and finds the history, as it was at the first page, or that through an entry.
-// ERROR_MESSAGE_NOT_FOUND, ERROR_NOT_IN_TREE: of that entry.
+// Reads the request and finds the history as it was at the first page, or that through an entry.
+// Returns ERROR_INVALID_ARGUMENT, ERROR_SESSION_NOT_FOUND, and for that entry
+// ERROR_MESSAGE_NOT_FOUND, ERROR_NOT_IN_TREE.
 MUST_USE Error history_begin(Rpc *rpc, const HistoryRequest *request, HistoryPage *page);
 
-// Narrows the page to the live window; on the first page the marker is appended to the reply.
+// Limits the page to the live window. Appends the marker to the reply of the first page.
 MUST_USE Error history_window(Rpc *rpc, HistoryPage *page, uint32_t marker_field);
 
-// Appends the page's entries to the reply and writes the next page's cursor.
+// Appends the entries of the page to the reply and makes the cursor of the next page.
 MUST_USE Error history_finish(Rpc *rpc, HistoryPage *page, char **out_cursor);

@@ -1,4 +1,4 @@
-// Handlers: the ledger of calls.
+// Handlers of the ledger of calls.
 
 #include "rpc/call_check.h"
 #include "rpc/handlers/handler.h"
@@ -39,7 +39,7 @@ Error check_record_call(Rpc *rpc, RecordCallRequest *request)
     return new_call_check(rpc, "call", request->call);
 }
 
-// RecordCall: writes a call into the ledger and returns its receipt.
+// RecordCall: stores a call in the ledger and returns its receipt.
 Error handle_record_call(Rpc *rpc, const RecordCallRequest *request, RecordCallResponse *response)
 {
     const LedgerCall *prepared = rpc->prepared;
@@ -51,7 +51,7 @@ Error handle_record_call(Rpc *rpc, const RecordCallRequest *request, RecordCallR
     return call_record_put(rpc->txn, &prepared->put, txn_issue_id(rpc->txn), response->receipt);
 }
 
-// ListCalls: in the order in which they were recorded, or newest first.
+// ListCalls: lists calls in the order in which they were recorded, or newest first.
 Error handle_list_calls(Rpc *rpc, const ListCallsRequest *request, ListCallsResponse *response)
 {
     Page page;
@@ -85,7 +85,7 @@ Error check_delete_call(Rpc *rpc, DeleteCallRequest *request)
     return error ? error : rpc_id(rpc, "call_id", request->call_id, &prepared->deleted);
 }
 
-// DeleteCall: takes a call out of the ledger; the messages that it produced stay.
+// DeleteCall: removes a call from the ledger; the messages that it produced remain.
 Error handle_delete_call(Rpc *rpc, const DeleteCallRequest *request, DeleteCallResponse *response)
 {
     (void)request;
@@ -96,7 +96,7 @@ Error handle_delete_call(Rpc *rpc, const DeleteCallRequest *request, DeleteCallR
                               response->receipt);
 }
 
-// SummarizeCost: the calls' usage by session, tree, project, model or day.
+// SummarizeCost: sums the usage of calls by session, tree, project, model or day.
 Error handle_summarize_cost(Rpc *rpc, const SummarizeCostRequest *request,
                             SummarizeCostResponse *response)
 {

@@ -1,4 +1,4 @@
-// Handlers: memories.
+// Handlers of memories.
 
 #include "store/memory.h"
 
@@ -44,7 +44,7 @@ Error check_forget_session_memory(Rpc *rpc, ForgetSessionMemoryRequest *request)
     return error ? error : rpc_id(rpc, "memory_id", request->memory_id, &forget->memory);
 }
 
-// ForgetSessionMemory: forgets a fact, and returns it.
+// ForgetSessionMemory: forgets a fact and returns it.
 Error handle_forget_session_memory(Rpc *rpc, const ForgetSessionMemoryRequest *request,
                                    ForgetSessionMemoryResponse *response)
 {
@@ -57,7 +57,7 @@ Error handle_forget_session_memory(Rpc *rpc, const ForgetSessionMemoryRequest *r
                             &rpc->reply);
 }
 
-// ListSessionMemories: those that are not forgotten, oldest first.
+// ListSessionMemories: lists the memories that are not forgotten, oldest first.
 Error handle_list_session_memories(Rpc *rpc, const ListSessionMemoriesRequest *request,
                                    ListSessionMemoriesResponse *response)
 {

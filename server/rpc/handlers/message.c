@@ -1,4 +1,4 @@
-// Handlers: appending, reading and removing one message.
+// Handlers that append, read and remove one message.
 
 #include "rpc/handlers/handler.h"
 #include "rpc/message_check.h"
@@ -48,7 +48,7 @@ Error check_append_message(Rpc *rpc, AppendMessageRequest *request)
 Error handle_append_message(Rpc *rpc, const AppendMessageRequest *request,
                             AppendMessageResponse *response)
 {
-    (void)request; // the draft holds what is left of it
+    (void)request; // the draft contains it
     const AppendCall *prepared = rpc->prepared;
     Receipt *receipt = arena_new(&rpc->arena, Receipt);
     if (!receipt) return arena_error(&rpc->arena);
@@ -84,7 +84,7 @@ Error check_add_compaction_marker(Rpc *rpc, AddCompactionMarkerRequest *request)
     return message_draft_make(&rpc->arena, message, &rpc->detail, &prepared->draft);
 }
 
-// AddCompactionMarker: appends an entry that carries the marker, and returns it.
+// AddCompactionMarker: appends an entry with the marker and returns it.
 Error handle_add_compaction_marker(Rpc *rpc, const AddCompactionMarkerRequest *request,
                                    AddCompactionMarkerResponse *response)
 {
@@ -120,7 +120,7 @@ static Error message_of_request(Rpc *rpc, const GetMessageRequest *request, Ulid
                     by->external->id, by->external->source);
 }
 
-// GetMessage: by id, or by session and external id; a deleted one too.
+// GetMessage: finds a message, even a deleted one, by ID or by session and external ID.
 Error handle_get_message(Rpc *rpc, const GetMessageRequest *request, GetMessageResponse *response)
 {
     (void)response;
@@ -153,7 +153,7 @@ Error check_delete_message(Rpc *rpc, DeleteMessageRequest *request)
     return check_message_id(rpc, request->message_id);
 }
 
-// DeleteMessage: histories leave it out, GetMessage still returns it.
+// DeleteMessage: removes a message from histories; GetMessage still returns it.
 Error handle_delete_message(Rpc *rpc, const DeleteMessageRequest *request,
                             DeleteMessageResponse *response)
 {
@@ -166,7 +166,7 @@ Error check_purge_message(Rpc *rpc, PurgeMessageRequest *request)
     return check_message_id(rpc, request->message_id);
 }
 
-// PurgeMessage: its content goes for good, its place stays.
+// PurgeMessage: destroys the content of a message; its place remains.
 Error handle_purge_message(Rpc *rpc, const PurgeMessageRequest *request,
                            PurgeMessageResponse *response)
 {

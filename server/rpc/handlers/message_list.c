@@ -1,4 +1,4 @@
-// Handler: the whole log of a session, every branch of it.
+// Handler of ListMessages, which lists all messages of a session, on every branch.
 
 #include "rpc/handlers/handler.h"
 #include "store/message_scan.h"
@@ -36,7 +36,7 @@ static bool row_matches(const LogQuery *query, const MessageRow *row)
            first_field_equals(row->first, FIELD_MESSAGE_TARGET_ID, request->target_id);
 }
 
-// Appends what matches; `out_last` is where the next page goes on, zero at the end of the log.
+// Appends the messages that match. `out_last` is where the next page continues; zero at the end.
 static Error append_log(Rpc *rpc, const LogQuery *query, const Segment *segment, Ulid *out_last)
 {
     MessageScan scan;
@@ -67,7 +67,7 @@ static Error append_log(Rpc *rpc, const LogQuery *query, const Segment *segment,
     return error;
 }
 
-// ListMessages: by kind, role, status, subtype and target, in either order.
+// ListMessages: lists messages by kind, role, status, subtype and target, in either order.
 Error handle_list_messages(Rpc *rpc, const ListMessagesRequest *request,
                            ListMessagesResponse *response)
 {

@@ -1,4 +1,4 @@
-// Handlers: parts of open messages, and their end.
+// Handlers that append parts to open messages, and seal them.
 
 #include "store/message_open.h"
 
@@ -36,10 +36,10 @@ Error check_append_part(Rpc *rpc, AppendPartRequest *request)
     return part_draft_make(&rpc->arena, request->part, &prepared->draft);
 }
 
-// AppendPart: a new part behind the others, a known one in its place.
+// AppendPart: appends a new part, or replaces a known one.
 Error handle_append_part(Rpc *rpc, const AppendPartRequest *request, AppendPartResponse *response)
 {
-    (void)request; // the draft holds what is left of it
+    (void)request; // the draft contains it
     const PartCall *prepared = rpc->prepared;
     Error error = new_receipt(rpc, &response->receipt);
     if (error) return error;
@@ -68,7 +68,7 @@ Error check_seal_message(Rpc *rpc, SealMessageRequest *request)
     return rpc_id(rpc, "message_id", request->message_id, &prepared->message);
 }
 
-// SealMessage: the message takes no more parts.
+// SealMessage: ends a message, which accepts no more parts.
 Error handle_seal_message(Rpc *rpc, const SealMessageRequest *request,
                           SealMessageResponse *response)
 {

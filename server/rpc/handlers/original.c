@@ -1,4 +1,4 @@
-// Handlers: the originals of imported entries.
+// Handlers of the originals of imported entries.
 
 #include "store/original.h"
 
@@ -19,7 +19,7 @@ Error check_put_original(Rpc *rpc, PutOriginalRequest *request)
     return rpc_id(rpc, "message_id", request->message_id, message);
 }
 
-// PutOriginal: keeps the bytes that an entry was imported from.
+// PutOriginal: stores the bytes that an entry was imported from.
 Error handle_put_original(Rpc *rpc, const PutOriginalRequest *request,
                           PutOriginalResponse *response)
 {
@@ -31,7 +31,7 @@ Error handle_put_original(Rpc *rpc, const PutOriginalRequest *request,
     return original_put(rpc->txn, *(const Ulid *)rpc->prepared, content, receipt);
 }
 
-// ListOriginals: of a session's own entries, oldest first.
+// ListOriginals: lists the originals of a session's own entries, oldest first.
 Error handle_list_originals(Rpc *rpc, const ListOriginalsRequest *request,
                             ListOriginalsResponse *response)
 {

@@ -1,10 +1,10 @@
-// Handler: the parts of a session, by kind, name and call.
+// Handler of ListParts, which finds parts of a session by kind, name and call.
 
 #include "store/part_list.h"
 
 #include "rpc/handlers/handler.h"
 
-// ListParts: from the index of parts, in the messages' order.
+// ListParts: lists parts by the index of parts, in the order of their messages.
 Error handle_list_parts(Rpc *rpc, const ListPartsRequest *request, ListPartsResponse *response)
 {
     PartQuery query = {

@@ -1,4 +1,4 @@
-// Handler: purging a session.
+// Handler of PurgeSession.
 
 #include "store/purge.h"
 
@@ -9,7 +9,7 @@ Error check_purge_session(Rpc *rpc, PurgeSessionRequest *request)
     return check_session(rpc, request->session_id);
 }
 
-// PurgeSession: gone at once; its rows follow in the background.
+// PurgeSession: removes a session at once, and its rows in the background.
 Error handle_purge_session(Rpc *rpc, const PurgeSessionRequest *request,
                            PurgeSessionResponse *response)
 {

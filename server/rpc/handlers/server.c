@@ -1,4 +1,4 @@
-// Handlers: the server itself.
+// Handlers that report on the server.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 static const char API_VERSION[] = "v1";
 static const uint64_t DISK_LOW_BYTES = UINT64_C(1) << 30;
 
-// Health: ready, and how full the disk is.
+// Health: reports that the server is ready, and how full the disk is.
 Error handle_health(Rpc *rpc, const HealthRequest *request, HealthResponse *response)
 {
     (void)request;
@@ -84,7 +84,8 @@ static Error append_limits(Rpc *rpc, DescribeResponse *response)
     return error;
 }
 
-// The directory's absolute path in the arena, for a process with another working directory.
+// Returns the absolute path of the directory, in the arena, for processes with another working
+// directory.
 static char *realpath_in(Arena *arena, const char *directory)
 {
     char *path = realpath(directory, NULL);
@@ -93,7 +94,7 @@ static char *realpath_in(Arena *arena, const char *directory)
     return copy;
 }
 
-// Nothing, where the store's files have lost their names (--ephemeral).
+// Sets nothing if the files of the store have no names any more (--ephemeral).
 static Error describe_direct_reads(Rpc *rpc, DescribeResponse *response)
 {
     const char *directory = store_options(rpc->txn->store)->directory;
@@ -120,7 +121,7 @@ static Error describe_direct_reads(Rpc *rpc, DescribeResponse *response)
     return ERROR_NONE;
 }
 
-// Describe: the descriptor set, limits and versions.
+// Describe: returns the descriptor set, limits and versions.
 Error handle_describe(Rpc *rpc, const DescribeRequest *request, DescribeResponse *response)
 {
     (void)request;
@@ -172,7 +173,7 @@ static Error append_methods(Rpc *rpc, StatsResponse *response)
     return ERROR_NONE;
 }
 
-// Stats: counters of the running server.
+// Stats: returns counters of the running server.
 Error handle_stats(Rpc *rpc, const StatsRequest *request, StatsResponse *response)
 {
     (void)request;

@@ -1,4 +1,4 @@
-// Handlers: creating and forking sessions.
+// Handlers that create and fork sessions.
 
 #include "store/session_create.h"
 
@@ -16,7 +16,7 @@ static Error check_model(Rpc *rpc, const char *field, const ModelRef *model)
     return rpc_fail(rpc, ERROR_INVALID_ARGUMENT, "%s: provider and name are required", field);
 }
 
-// CreateSession and ForkSession name a fork point in the same way.
+// Reads the fork point, which CreateSession and ForkSession name in the same way.
 static Error check_fork_point(Rpc *rpc, const char *through, const char *before,
                               const bool *at_head, ForkPoint *out)
 {
@@ -43,7 +43,7 @@ static Error check_slug_is_empty(Rpc *rpc, const char *field, const char *slug, 
                     "%s: must be empty with slug_policy FROM_TITLE, which makes it", field);
 }
 
-// Makes the slug of the title, if the policy says so.
+// Makes the slug from the title, if the policy asks for it.
 static Error settle_title_slug(Rpc *rpc, const char *title, char **slug, SlugPolicy *policy)
 {
     if (*policy != SLUG_POLICY_FROM_TITLE) return ERROR_NONE;

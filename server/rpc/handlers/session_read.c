@@ -1,4 +1,4 @@
-// Handlers: reading and listing sessions.
+// Handlers that read and list sessions.
 
 #include "rpc/handlers/handler.h"
 #include "store/preview.h"
@@ -7,7 +7,7 @@
 
 enum { ID_PREFIX_BYTES_MIN = 4, RESOLVE_LIMIT_DEFAULT = 20 };
 
-// GetSession: by id, a deleted one too.
+// GetSession: returns a session by its ID, even a deleted one.
 Error handle_get_session(Rpc *rpc, const GetSessionRequest *request, GetSessionResponse *response)
 {
     (void)response;
@@ -56,7 +56,7 @@ static Error list_query(Rpc *rpc, const ListSessionsRequest *request, SessionQue
     return ERROR_NONE;
 }
 
-// ListSessions: newest first, filtered, then limited.
+// ListSessions: lists sessions, newest first, filtered, then limited.
 Error handle_list_sessions(Rpc *rpc, const ListSessionsRequest *request,
                            ListSessionsResponse *response)
 {
@@ -70,7 +70,7 @@ Error handle_list_sessions(Rpc *rpc, const ListSessionsRequest *request,
     return cursor_write(rpc, &cursor, &response->next_cursor);
 }
 
-// LatestUserMessageId: of the current history's own entries.
+// LatestUserMessageId: finds it among the session's own entries of the current history.
 Error handle_latest_user_message_id(Rpc *rpc, const LatestUserMessageIdRequest *request,
                                     LatestUserMessageIdResponse *response)
 {
@@ -82,7 +82,7 @@ Error handle_latest_user_message_id(Rpc *rpc, const LatestUserMessageIdRequest *
     return response->message_id ? ERROR_NONE : arena_error(&rpc->arena);
 }
 
-// The smallest and the largest id that begin with a prefix.
+// Finds the smallest and the largest ID that begin with a prefix.
 static Error prefix_range(Rpc *rpc, const char *prefix, SessionQuery *query)
 {
     size_t size = strlen(prefix);
@@ -122,7 +122,7 @@ static Error resolve_query(Rpc *rpc, const ResolveSessionRequest *request, Sessi
     }
 }
 
-// ResolveSession: finds sessions by what a person or another system calls them.
+// ResolveSession: finds sessions by the names that people and other systems use for them.
 Error handle_resolve_session(Rpc *rpc, const ResolveSessionRequest *request,
                              ResolveSessionResponse *response)
 {

@@ -1,4 +1,4 @@
-// Handlers: changing a session's settings and its place.
+// Handlers that change, delete and rewind a session.
 
 #include "store/session_update.h"
 
@@ -81,7 +81,7 @@ Error check_soft_delete_session(Rpc *rpc, SoftDeleteSessionRequest *request)
     return check_session(rpc, request->session_id);
 }
 
-// SoftDeleteSession: deletes so that RestoreSession can bring back.
+// SoftDeleteSession: deletes a session so that RestoreSession can bring it back.
 Error handle_soft_delete_session(Rpc *rpc, const SoftDeleteSessionRequest *request,
                                  SoftDeleteSessionResponse *response)
 {

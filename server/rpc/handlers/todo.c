@@ -1,4 +1,4 @@
-// Handlers: the task list.
+// Handlers of the task list.
 
 #include "store/todo.h"
 
@@ -9,7 +9,7 @@ Error check_replace_session_todos(Rpc *rpc, ReplaceSessionTodosRequest *request)
     return check_session(rpc, request->session_id);
 }
 
-// ReplaceSessionTodos: the whole list at once.
+// ReplaceSessionTodos: replaces the whole list.
 Error handle_replace_session_todos(Rpc *rpc, const ReplaceSessionTodosRequest *request,
                                    ReplaceSessionTodosResponse *response)
 {
@@ -19,7 +19,7 @@ Error handle_replace_session_todos(Rpc *rpc, const ReplaceSessionTodosRequest *r
     return error ? error : todo_append_to(rpc->txn, session, reply_record_field(rpc), &rpc->reply);
 }
 
-// GetSessionTodos: the list with its summary.
+// GetSessionTodos: returns the list with its summary.
 Error handle_get_session_todos(Rpc *rpc, const GetSessionTodosRequest *request,
                                GetSessionTodosResponse *response)
 {

@@ -1,4 +1,4 @@
-// Handlers: totals.
+// Handlers of totals.
 
 #include "store/totals.h"
 
