@@ -15,7 +15,7 @@ static Id session_with_messages(Tine *tine)
 {
     Id session = session_new(tine);
     for (int i = 1; i <= MESSAGES; i++) {
-        char text[16];
+        char text[32];
         snprintf(text, sizeof(text), "m%d", i);
         append_text(tine, session.text, text);
     }

@@ -67,13 +67,14 @@ static Error flush_and_note(Flusher *flusher, FlushNote *note);
 static void flusher_free(DataFile *file);
 static void *flusher_main(void *context);
 
-// Notes a failure for good, and logs it, unless there was one before.
+// Logs a failure and notes it for good, unless there was one before. Who sees it noted finds it in
+// the log.
 static Error fail(Flusher *flusher, int code, const char *operation, const char *name)
 {
     if (atomic_load(&flusher->has_failed)) return ERROR_IO;
     (void)lmdb_fail(&flusher->failure, code, operation, flusher->file->directory, name);
-    atomic_store(&flusher->has_failed, true);
     log_write(LOG_ERROR, "the store cannot be flushed", "detail=\"%s\"", flusher->failure.text);
+    atomic_store(&flusher->has_failed, true);
     return ERROR_IO;
 }
 
