@@ -36,7 +36,7 @@ int cli_fail(const Cli *cli, const TineStatus *status)
 {
     (void)cli;
     bool is_late = status->code == STATUS_DEADLINE_EXCEEDED;
-    (void)cli_say(EXIT_FAILED, is_late ? "%s (--timeout MS waits longer)" : "%s",
+    (void)cli_say(EXIT_FAILED, is_late ? "%s (wait longer: --timeout MS)" : "%s",
                   status->message[0] ? status->message : status->reason);
     return (int)exit_code_of(status->code);
 }

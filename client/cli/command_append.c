@@ -95,7 +95,7 @@ static int read_cost(const Cli *cli, int64_t *out_nano_usd)
     size_t decimals = strspn(rest, "0123456789");
     if (whole > COST_DIGITS_MAX || decimals > NANO_DIGITS || rest[decimals] ||
         whole + decimals == 0) {
-        return cli_usage(cli, "--cost: '%s' is no amount in USD like 0.0123", text);
+        return cli_usage(cli, "--cost: '%s' is not an amount in USD like 0.0123", text);
     }
     int64_t nano_usd = 0;
     for (size_t i = 0; i < whole; i++)
@@ -120,7 +120,7 @@ static int fill_usage(const Cli *cli, Append *append)
     bool is_said = option_text(cli, "input-tokens") || option_text(cli, "output-tokens") ||
                    option_text(cli, "cost");
     if (is_said && append->message != &append->plain) {
-        return cli_usage(cli, "with --message and --parts the usage is a part of the JSON");
+        return cli_usage(cli, "with --message or --parts, give the usage in the JSON");
     }
     if (is_said) append->message->usage = usage;
     append->request.propagate_usage = option_is_given(cli, "propagate");
@@ -132,7 +132,7 @@ static int fill_model(const Cli *cli, Append *append)
     const char *model = option_text(cli, "model");
     if (!model) return EXIT_OK;
     if (append->message != &append->plain) {
-        return cli_usage(cli, "with --message and --parts the model is a part of the JSON");
+        return cli_usage(cli, "with --message or --parts, give the model in the JSON");
     }
     snprintf(append->model_text, sizeof(append->model_text), "%s", model);
     append->message->model = &append->model;
@@ -161,7 +161,7 @@ static int append_message(Cli *cli, Append *append, const char *text)
 {
     const char *parts = option_text(cli, "parts"), *whole = option_text(cli, "message");
     if ((parts != NULL) + (whole != NULL) + (text != NULL) > 1) {
-        return cli_usage(cli, "one of a text, --parts and --message");
+        return cli_usage(cli, "give only one of TEXT, --parts and --message");
     }
     int code = parts   ? read_message(cli, parts, /* is_parts= */ true, append)
                : whole ? read_message(cli, whole, /* is_parts= */ false, append)
@@ -196,7 +196,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     CLEANUP(append_free) Append append = {0};
     if (!session && argument_count == 0) return cli_usage(cli, "it needs a session");
     if (session && argument_count > 1) {
-        return cli_usage(cli, "with --session there is one argument, the text");
+        return cli_usage(cli, "with --session, the only argument is the text");
     }
     if (!session) session = *arguments++;
     int code = cli_connect(cli, &tine);
@@ -205,27 +205,27 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"role", 'r', "ROLE", "user, assistant, tool, system or other; user"},
-    {"session", 's', "SESSION", "instead of the first argument"},
-    {"parts", 0, "JSON", "an array of parts; @FILE reads a file, - standard input"},
-    {"message", 0, "JSON", "a whole message, as in `tine describe NewMessage`; likewise"},
-    {"kind", 'k', "KIND", "conversation, injected, label, …; conversation"},
-    {"model", 'm', "MODEL", "PROVIDER/NAME that wrote it"},
-    {"input-tokens", 0, "N", "what it used"},
-    {"output-tokens", 0, "N", "likewise"},
-    {"cost", 0, "USD", "likewise: 0.0123"},
-    {"propagate", 0, NULL, "add that to the session's totals and its ancestors' too"},
-    {"parent", 0, "MESSAGE", "after this one instead of the head; '' for the beginning"},
-    {"expect-head", 0, "ID", "fail if the head is another"},
-    {"operation-id", 0, "ID", "may be sent twice and is appended once"},
+    {"role", 'r', "ROLE", "user, assistant, tool, system or other (default: user)"},
+    {"session", 's', "SESSION", "the session, instead of the first argument"},
+    {"parts", 0, "JSON", "array of parts; @FILE reads a file, - standard input"},
+    {"message", 0, "JSON", "whole message, see `tine describe NewMessage`; also @FILE, -"},
+    {"kind", 'k', "KIND", "conversation, injected, label, … (default: conversation)"},
+    {"model", 'm', "MODEL", "PROVIDER/NAME of the model that wrote it"},
+    {"input-tokens", 0, "N", "input tokens used"},
+    {"output-tokens", 0, "N", "output tokens used"},
+    {"cost", 0, "USD", "cost in USD: 0.0123"},
+    {"propagate", 0, NULL, "add the usage to the totals of the session and its ancestors"},
+    {"parent", 0, "MESSAGE", "append after this message (default: the head); '' at the beginning"},
+    {"expect-head", 0, "ID", "fail if the head is another one"},
+    {"operation-id", 0, "ID", "with the same ID again, the message is appended only once"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_append = {
     .name = "append",
     .arguments = "SESSION [TEXT]",
-    .summary = "adds a message to a session, and prints its id",
-    .details = "Without a text it is read from standard input.",
+    .summary = "appends a message to a session and prints its ID",
+    .details = "Without TEXT, the text is read from standard input.",
     .options = OPTIONS,
     .examples = {"tine append plan 'Where do we begin?'",
                  "make 2>&1 | tine append @last --role tool",

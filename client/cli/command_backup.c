@@ -61,7 +61,7 @@ static int ask_instance(Backup *backup)
     static const char IPC[] = "ipc://";
     if (option_text(cli, "data")) return EXIT_OK;
     if (strncmp(cli->url, IPC, strlen(IPC)) != 0) {
-        return cli_usage(cli, "a backup is made where the files are: say --data DIR");
+        return cli_usage(cli, "a backup needs the files of the store: use --data DIR");
     }
     Tine *tine;
     if (tine_open(cli->url, &cli->status, &tine)) return cli_fail(cli, &cli->status);
@@ -96,8 +96,8 @@ static int fail(const Backup *backup, Error error, const ErrorDetail *detail)
     const Verified *verified = &backup->verified;
     if (verified->is_read && error == ERROR_INVALID_ARGUMENT) {
         return cli_say(EXIT_FAILED,
-                       "the tined behind %s keeps another store than the one in %s; say which is "
-                       "meant with --data",
+                       "the tined at %s keeps another store than the one in %s; choose one with "
+                       "--data",
                        backup->cli->url, backup->from.directory);
     }
     bool is_missing = store_files_bytes(backup->from.directory) == 0;
@@ -105,7 +105,7 @@ static int fail(const Backup *backup, Error error, const ErrorDetail *detail)
     if (is_missing && error != ERROR_INVALID_ARGUMENT) return EXIT_NOT_FOUND;
     bool is_damaged = verified->error || (verified->is_read && !verified_is_clean(verified));
     if (!is_damaged) return code;
-    return cli_say(EXIT_FAILED, "no backup was made; --damaged makes one all the same");
+    return cli_say(EXIT_FAILED, "no backup was made; --damaged makes one nevertheless");
 }
 
 static void print_result(const Backup *backup)
@@ -131,9 +131,9 @@ static void print_result(const Backup *backup)
 }
 
 static const Option OPTIONS[] = {
-    {"data", 0, "DIR", "the store's directory; $TINE_DATA, or where tined keeps it"},
-    {"compact", 0, NULL, "leave out what is free in the file"},
-    {"damaged", 0, NULL, "also of a store that is damaged"},
+    {"data", 0, "DIR", "directory of the store (default: $TINE_DATA, or that of tined)"},
+    {"compact", 0, NULL, "leave out unused space in the file"},
+    {"damaged", 0, NULL, "copy a damaged store, too"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -141,10 +141,10 @@ const Command command_backup = {
     .name = "backup",
     .arguments = "[DIRECTORY]",
     .summary = "copies the store while tined runs, and checks the copy",
-    .details = "The copy holds every write that was acknowledged before it began, and none half.\n"
-               "It is a directory that is a store itself: `tine restore-backup` takes it back,\n"
-               "`tine --url embedded:DIRECTORY ls` looks into it. It gets its name when it is on\n"
-               "the disk and was checked; the default is tine-backup-TIME, here.",
+    .details = "The copy has every write that was acknowledged before it began, and no partial\n"
+               "write. It is a store in a directory: `tine restore-backup` restores it, `tine\n"
+               "--url embedded:DIRECTORY ls` reads it. It gets its name when it is on disk and\n"
+               "has been checked. Default: tine-backup-TIME in the current directory.",
     .options = OPTIONS,
     .examples = {"tine backup", "tine backup /mnt/backups/tine-$(date +%F)",
                  "tine backup --compact --json | jq -r .path"},

@@ -107,19 +107,20 @@ static int watch(Cli *cli, Tine *tine, const ProtobufCMessage *request)
 }
 
 static const Option OPTIONS[] = {
-    {"operation-id", 0, "ID", "of a write: sent again with it, it runs once; one is made for you"},
-    {"traceparent", 0, "TEXT", "W3C's, for the server's log"},
+    {"operation-id", 0, "ID",
+     "of a write; with the same ID again it runs only once (default: random)"},
+    {"traceparent", 0, "TEXT", "W3C trace context, for the log of the server"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_call = {
     .name = "call",
     .arguments = "CALL [JSON|@FILE|-]",
-    .summary = "makes any call, JSON in and JSON out",
-    .details = "`tine describe` lists the calls, `tine describe CALL` says what it takes and\n"
-               "returns. The request is a JSON object: as an argument, from a file, or from\n"
-               "standard input (-); without one it is empty. What is wrong with it is said with\n"
-               "line and column. WatchEvents prints one event a line until it is interrupted.",
+    .summary = "makes any call, with JSON as request and response",
+    .details = "`tine describe` lists the calls, `tine describe CALL` shows request and\n"
+               "response. The request is a JSON object: an argument, a file, or standard input\n"
+               "(-); without one it is empty. Errors in it are reported with line and column.\n"
+               "WatchEvents prints one event a line until it is interrupted.",
     .options = OPTIONS,
     .examples = {"tine call ListSessions '{\"limit\": 2}'",
                  "echo '{\"session_id\": \"01K…\"}' | tine call GetSession -",

@@ -128,20 +128,20 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"data", 0, "DIR", "the store's directory; $TINE_DATA, or where tined keeps it"},
-    {"limit", 'n', "N", "print so many places only; 100"},
+    {"data", 0, "DIR", "directory of the store (default: $TINE_DATA, or that of tined)"},
+    {"limit", 'n', "N", "print at most N damages (default: 100)"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_check = {
     .name = "check",
     .arguments = "[DIRECTORY]",
-    .summary = "checks a store: every table against every other",
-    .details = "Of a store that no tined has open, or of a backup. Changes nothing, but puts a\n"
-               "relaxed store back to its last flush if the power was cut. Each damage is one\n"
-               "line, its kind first; damage of the file itself is of the kind \"file\".\n"
-               "Ends with 1 when there is any, 3 without a store, 4 while a tined has it (then\n"
-               "check a backup: tine backup).",
+    .summary = "checks a store: every table against the others",
+    .details = "Works on a store that no tined has open, or on a backup. Changes nothing,\n"
+               "except that a relaxed store goes back to its last flush after a power cut.\n"
+               "Each damage is one line that begins with its kind; \"file\" is damage of the\n"
+               "file itself. Exit code 1: damaged; 3: no store; 4: a tined has the store open\n"
+               "(check a backup: tine backup).",
     .options = OPTIONS,
     .examples = {"tine check", "tine check ./tine-backup-20261118T151124Z",
                  "tine check --json | jq .counts"},

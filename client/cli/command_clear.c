@@ -12,7 +12,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
 const Command command_clear = {
     .name = "clear",
     .arguments = "SESSION",
-    .summary = "empties a session's history; its log keeps everything",
+    .summary = "empties the history of a session; its log keeps everything",
     .examples = {"tine clear @last", "tine clear plan --json"},
     .argument_count_min = 1,
     .argument_count_max = 1,

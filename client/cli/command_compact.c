@@ -12,7 +12,7 @@ static int fill(Cli *cli, const char *session_id, MessageName *before, Marker *m
 {
     const char *point = option_text(cli, "before");
     if (option_is_given(cli, "keep-all")) {
-        if (point) return cli_usage(cli, "--before or --keep-all, not both");
+        if (point) return cli_usage(cli, "use --before or --keep-all, not both");
         marker->keep_all = true;
         return EXIT_OK;
     }
@@ -50,18 +50,18 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"before", 0, "MESSAGE", "the last message that is summed up; @head, so all of them"},
-    {"keep-all", 0, NULL, "sum up nothing: the marker only stands there"},
-    {"tokens-saved", 0, "N", "what it saves"},
+    {"before", 0, "MESSAGE", "the last message that is summarized (default: @head)"},
+    {"keep-all", 0, NULL, "summarize nothing: only add the marker"},
+    {"tokens-saved", 0, "N", "tokens that are saved"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_compact = {
     .name = "compact",
     .arguments = "SESSION [SUMMARY]",
-    .summary = "adds a compaction marker with a summary, and prints its id",
-    .details = "The summary is the argument, or standard input. `tine log --since-marker` shows\n"
-               "what is live from then on.",
+    .summary = "adds a compaction marker with a summary and prints its ID",
+    .details = "The summary is the argument, or standard input. `tine log --since-marker` then\n"
+               "shows the live window.",
     .options = OPTIONS,
     .examples = {"tine compact @last 'We agreed on LMDB.'",
                  "tine compact plan --before @head~4 <summary.txt"},

@@ -36,17 +36,17 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"data", 0, "DIR", "the store's directory; $TINE_DATA, or where tined keeps it"},
+    {"data", 0, "DIR", "directory of the store (default: $TINE_DATA, or that of tined)"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_compact_db = {
     .name = "compact-db",
     .arguments = "",
-    .summary = "gives the store's unused space back to the file system",
-    .details = "Refuses while a tined has the store: stop it first. A copy without what is free\n"
-               "is made beside it, checked, and takes its place at once; it needs room on the\n"
-               "disk for as long as both are there.",
+    .summary = "gives unused space of the store back to the file system",
+    .details = "Refuses while a tined has the store open: stop it first. A copy without unused\n"
+               "space is made beside the store, checked, and replaces it in one step. The disk\n"
+               "needs space for both in the meantime.",
     .options = OPTIONS,
     .examples = {"tine compact-db", "tine compact-db --data /srv/tine --json"},
     .run = run,

@@ -297,7 +297,7 @@ static void answer_argument(const Line *line, const char *name)
 const Command command_complete = {
     .name = "__complete",
     .arguments = "[WORD…]",
-    .summary = "answers the shells' completion scripts",
+    .summary = "answers the completion scripts of shells",
     .examples = {"tine __complete -- fork @l", "tine __complete -- log --si"},
     .argument_count_max = COMMAND_ANY_COUNT,
     .run = run,

@@ -17,8 +17,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
 const Command command_completion = {
     .name = "completion",
     .arguments = "bash|zsh|fish",
-    .summary = "prints a shell's script that completes commands, options, sessions and messages",
-    .details = "An installed tine has them where the shells look. By hand:\n"
+    .summary = "prints a completion script for a shell",
+    .details = "It completes commands, options, sessions and messages.\n"
+               "An installed tine has them in place. To load one by hand:\n"
                "  bash: eval \"$(tine completion bash)\" in ~/.bashrc\n"
                "  zsh:  eval \"$(tine completion zsh)\" in ~/.zshrc, after compinit\n"
                "  fish: tine completion fish > ~/.config/fish/completions/tine.fish",

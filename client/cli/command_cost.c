@@ -306,10 +306,10 @@ static int run(Cli *cli, int argument_count, char **arguments)
     Tine *tine;
     int code = option_choice(cli, "by", BY, &by);
     if (!code && argument_count && by == BY_PROJECT) {
-        code = cli_usage(cli, "a session or --by project, not both");
+        code = cli_usage(cli, "use a session or --by project, not both");
     }
     if (!code && !is_of_calls && by > BY_MODEL) {
-        code = cli_usage(cli, "--by %s is of --calls", BY[by]);
+        code = cli_usage(cli, "--by %s needs --calls", BY[by]);
     }
     if (!code) code = cli_connect(cli, &tine);
     if (code) return code;
@@ -331,24 +331,24 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"by", 'b', "WHAT", "session, project or model, with --calls tree or day, too; session"},
-    {"calls", 0, NULL, "sum the calls that were recorded, not the messages"},
-    {"project", 'p', "DIR", "of this project only"},
+    {"by", 'b', "WHAT", "session, project, model; with --calls also tree, day (default: session)"},
+    {"calls", 0, NULL, "sum the recorded calls instead of the messages"},
+    {"project", 'p', "DIR", "only this project"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_cost = {
     .name = "cost",
     .arguments = "[SESSION]",
-    .summary = "says what was spent, by session, project or model",
-    .details = "Own is the sum over the messages that a session owns; forks own none of what\n"
-               "they inherit. Rolled up is what was added to a session by PropagateTotals,\n"
-               "--propagate or UpdateSessionTotals: its descendants' too, if they were told to.\n"
-               "Of a project it is that of the sessions without a parent. Deleted sessions, and\n"
-               "messages of branches that were left, count: they were paid for. --json gives a\n"
-               "line for each.\n"
-               "--calls sums the ledger of requests to models' providers instead, of a session\n"
-               "with its descendants.",
+    .summary = "shows what was spent, by session, project or model",
+    .details = "Own is the sum over the messages that a session owns; a fork does not own what\n"
+               "it inherits. Rolled up is what PropagateTotals, --propagate or\n"
+               "UpdateSessionTotals added to a session, for itself and for its descendants;\n"
+               "for a project it is the sum over sessions without a parent. Deleted sessions\n"
+               "and abandoned branches count, because they were paid for. --json prints one\n"
+               "line each.\n"
+               "--calls sums the ledger of requests to providers of models instead; the sum of\n"
+               "a session includes its descendants.",
     .options = OPTIONS,
     .examples = {"tine cost @last", "tine cost --by model --project .",
                  "tine cost --calls --by day",

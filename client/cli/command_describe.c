@@ -305,15 +305,15 @@ static int describe(const Cli *cli, const Files *files, const char *name)
 }
 
 static const Option OPTIONS[] = {
-    {"server", 's', NULL, "as the running tined describes itself, not as this program knows it"},
-    {"limits", 'l', NULL, "the running tined's limits instead"},
+    {"server", 's', NULL, "ask the running tined instead of this program"},
+    {"limits", 'l', NULL, "show the limits of the running tined"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_describe = {
     .name = "describe",
     .arguments = "[NAME]",
-    .summary = "says which calls there are, and what a call, message or enum holds",
+    .summary = "lists the calls, or shows a call, message or enum",
     .options = OPTIONS,
     .examples = {"tine describe", "tine describe AppendMessage", "tine describe Part --server",
                  "tine describe --limits"},

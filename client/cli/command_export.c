@@ -32,7 +32,7 @@ static int choose(Cli *cli, int argument_count, char **arguments, SessionSet *se
     const char *project = option_text(cli, "project");
     bool wants_all = option_is_given(cli, "all");
     if ((argument_count > 0) + (project != NULL) + wants_all != 1) {
-        return cli_usage(cli, "say what: SESSION…, --project DIR or --all");
+        return cli_usage(cli, "name what to export: SESSION…, --project DIR or --all");
     }
     int code = EXIT_OK;
     for (int i = 0; i < argument_count && !code; i++) {
@@ -100,7 +100,7 @@ static int show(Cli *cli, const SessionSet *set, WriteAll write)
 static int write_file(Cli *cli, const SessionSet *set, WriteAll write, const char *path)
 {
     FILE *file = fopen(path, "wxe");
-    if (!file) return cli_say(EXIT_FAILED, "cannot make %s: %s", path, strerror(errno));
+    if (!file) return cli_say(EXIT_FAILED, "cannot create %s: %s", path, strerror(errno));
     int code = write(cli, set, file);
     if (fclose(file) != 0 && !code) {
         code = cli_say(EXIT_FAILED, "cannot write %s: %s", path, strerror(errno));
@@ -161,9 +161,9 @@ const Command command_export = {
     .name = "export",
     .arguments = "[pi] [SESSION…]",
     .summary = "writes sessions as JSON lines for import, as Markdown, or for pi",
-    .details = "JSON lines have everything of a session: all branches, deleted entries, memories,\n"
-               "todos, and the ancestors of a fork. With pi, one session is written as a session\n"
-               "file of the pi coding agent.",
+    .details = "JSON lines have everything of a session: all branches, deleted entries,\n"
+               "memories, todos, and the ancestors of a fork. With pi, one session is written\n"
+               "as a session file of the pi coding agent.",
     .options = OPTIONS,
     .examples = {"tine export @last > session.jsonl", "tine export --project ~/work -o work.jsonl",
                  "tine export plan --markdown > plan.md", "tine export pi plan > plan.jsonl"},

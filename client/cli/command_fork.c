@@ -14,7 +14,7 @@ enum { MODEL_BYTES_MAX = 600 };
 static int fill_point(Cli *cli, ForkSessionRequest *request, MessageName *point)
 {
     const char *through = option_text(cli, "at"), *before = option_text(cli, "before");
-    if (through && before) return cli_usage(cli, "--at or --before, not both");
+    if (through && before) return cli_usage(cli, "use --at or --before, not both");
     if (!through && !before) {
         request->fork_point_case = TINE__V1__FORK_SESSION_REQUEST__FORK_POINT_AT_HEAD;
         request->at_head = true;
@@ -62,21 +62,21 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"at", 0, "MESSAGE", "with the history through this message; all of it"},
-    {"before", 0, "MESSAGE", "with the history up to before this message"},
-    {"slug", 's', "SLUG", "a name to call the fork by"},
-    {"unique", 0, NULL, "fail if any session has that slug"},
-    {"suffix", 0, NULL, "if any has it, add -2, -3, …"},
-    {"model", 'm', "MODEL", "PROVIDER/NAME; the source's"},
+    {"at", 0, "MESSAGE", "keep the history through this message (default: all)"},
+    {"before", 0, "MESSAGE", "keep the history before this message"},
+    {"slug", 's', "SLUG", "name of the fork"},
+    {"unique", 0, NULL, "fail if another session has this slug"},
+    {"suffix", 0, NULL, "if a session has it, add -2, -3, …"},
+    {"model", 'm', "MODEL", "PROVIDER/NAME (default: that of SESSION)"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_fork = {
     .name = "fork",
     .arguments = "SESSION",
-    .summary = "makes a session that begins as another one does, and prints its id",
-    .details = "Nothing is copied, however long the history is. Messages are named by id, or as\n"
-               "@head, @head~1 and so on.",
+    .summary = "forks a session and prints the ID of the fork",
+    .details = "The fork begins with the history of SESSION. Nothing is copied, however long\n"
+               "it is. Name a message by its ID, or by @head, @head~1 and so on.",
     .options = OPTIONS,
     .examples = {"tine fork plan --slug the-other-way", "tine fork @last --at @head~2"},
     .argument_count_min = 1,

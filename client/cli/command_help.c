@@ -16,7 +16,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
 const Command command_help = {
     .name = "help",
     .arguments = "[COMMAND]",
-    .summary = "says how tine, or one of its commands, is used",
+    .summary = "explains tine, or one of its commands",
     .examples = {"tine help", "tine help append"},
     .argument_count_max = 1,
     .run = run,

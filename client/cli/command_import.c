@@ -148,12 +148,12 @@ const Command command_import = {
     .name = "import",
     .arguments = "[pi] PATH…",
     .summary = "imports what export wrote, or session files of pi",
-    .details = "- reads standard input. Sessions and entries get new IDs and keep the old ones as\n"
-               "external IDs (source \"tine\"). So the same file can be imported again: records\n"
-               "that are there already stay as they are, and an interrupted import continues.\n"
-               "With pi, files are sessions of the pi coding agent (source \"pi\"); a directory\n"
-               "means all *.jsonl files in it and below it. A file that cannot be imported is\n"
-               "reported, the others are imported, and the exit code is 1.",
+    .details = "- reads standard input. Sessions and entries get new IDs and keep the old ones\n"
+               "as external IDs (source \"tine\"). So the same file can be imported again:\n"
+               "records that are there already stay as they are, and an interrupted import\n"
+               "continues. With pi, files are sessions of the pi coding agent (source \"pi\"); a\n"
+               "directory means all *.jsonl files in it and below it. A file that cannot be\n"
+               "imported is reported, the others are imported, and the exit code is 1.",
     .options = OPTIONS,
     .examples = {"tine import session.jsonl", "ssh host tine export --all | tine import -",
                  IMPORT_PI},

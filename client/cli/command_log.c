@@ -239,16 +239,16 @@ static int fill(Log *log, int64_t *out_count)
     if (!code) code = fill_kinds(log);
     if (code) return code;
     if (log->is_since_marker && (log->is_direct || log->newest_first || *out_count != INT64_MAX)) {
-        return cli_usage(cli, "--since-marker goes with none of --direct, --reverse and -n");
+        return cli_usage(cli, "--since-marker cannot be combined with --direct, --reverse or -n");
     }
     if (log->is_ui && (log->style.one_line || log->style.is_full)) {
-        return cli_usage(cli, "--ui goes with none of --oneline and --full");
+        return cli_usage(cli, "--ui cannot be combined with --oneline or --full");
     }
     if (log->newest_first && option_is_given(cli, "follow")) {
-        return cli_usage(cli, "--reverse or --follow, not both");
+        return cli_usage(cli, "use --reverse or --follow, not both");
     }
     if (option_is_given(cli, "at") && option_is_given(cli, "follow")) {
-        return cli_usage(cli, "--at or --follow, not both");
+        return cli_usage(cli, "use --at or --follow, not both");
     }
     return EXIT_OK;
 }
@@ -281,24 +281,24 @@ static int run(Cli *cli, int argument_count, char **arguments)
 static const Option OPTIONS[] = {
     {"limit", 'n', "N", "only the last N messages"},
     {"reverse", 'r', NULL, "newest first"},
-    {"oneline", 0, NULL, "a line for each"},
-    {"follow", 'f', NULL, "go on with messages as they come"},
-    {"at", 0, "MESSAGE", "the history through this message, of whichever branch"},
-    {"direct", 'd', NULL, "only the session's own, nothing inherited"},
-    {"since-marker", 'm', NULL, "the live window: the latest compaction and what came after it"},
-    {"kind", 'k', "KIND", "of this kind; may be given more than once"},
-    {"all", 'a', NULL, "of all kinds"},
-    {"ui", 0, NULL, "the turns as UIMessages of the AI SDK, a line of JSON for each"},
-    {"full", 0, NULL, "long results of tools and very long texts whole"},
+    {"oneline", 0, NULL, "one line each"},
+    {"follow", 'f', NULL, "wait for new messages and print them"},
+    {"at", 0, "MESSAGE", "the history through this message, on any branch"},
+    {"direct", 'd', NULL, "only messages of the session itself, none inherited"},
+    {"since-marker", 'm', NULL, "the live window: the latest compaction and what follows it"},
+    {"kind", 'k', "KIND", "only this kind; may be repeated"},
+    {"all", 'a', NULL, "all kinds"},
+    {"ui", 0, NULL, "turns as UIMessages of the AI SDK, one line of JSON each"},
+    {"full", 0, NULL, "do not cut long tool results and texts"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_log = {
     .name = "log",
     .arguments = "[SESSION]",
-    .summary = "prints a session's history, oldest first",
-    .details = "The session is @last unless named. --json gives a line for each message.\n"
-               "--at shows what a rewind to that message would, and moves nothing.",
+    .summary = "prints the history of a session, oldest first",
+    .details = "Default session: @last. --json prints one line for each message. --at shows\n"
+               "what a rewind to that message would show, but moves nothing.",
     .options = OPTIONS,
     .examples = {"tine log plan", "tine log @last --follow", "tine log plan --at @head~2",
                  "tine log plan --json | jq -r '.parts[]?.text?.text // empty'"},

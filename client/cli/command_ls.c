@@ -111,7 +111,7 @@ static int list(Cli *cli, ListSessionsRequest *request, Table *table, int64_t co
         request->limit = PAGE_NEXT;
     }
     if (seen == 0 && cli->is_terminal && !cli->is_json) {
-        cli_note("No sessions. One is made by: tine new\n");
+        cli_note("No sessions. Create one with: tine new\n");
     }
     return EXIT_OK;
 }
@@ -139,25 +139,25 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"limit", 'n', "N", "so many at most"},
-    {"project", 'p', "DIR", "of this project"},
-    {"query", 'q', "TEXT", "with this in slug, title, project or first message"},
+    {"limit", 'n', "N", "at most N sessions"},
+    {"project", 'p', "DIR", "only this project"},
+    {"query", 'q', "TEXT", "only with TEXT in slug, title, project or first message"},
     {"kind", 0, "KIND", "primary or subagent"},
     {"status", 0, "STATUS", "idle, busy or retry"},
-    {"parent", 0, "SESSION", "forks and subagents of this one"},
-    {"order", 0, "ORDER", "active (the last active first) or created"},
-    {"all", 'a', NULL, "deleted ones too"},
-    {"deleted", 0, NULL, "deleted ones only"},
+    {"parent", 0, "SESSION", "only forks and subagents of this session"},
+    {"order", 0, "ORDER", "active (most recent first) or created (default: active)"},
+    {"all", 'a', NULL, "deleted sessions, too"},
+    {"deleted", 0, NULL, "only deleted sessions"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_ls = {
     .name = "ls",
     .arguments = "",
-    .summary = "lists sessions, the last active first",
-    .details = "In a pipe there is a line for each, without headings: id, time, messages, cost in\n"
-               "USD, state, name and project, with tabs between them. --json gives a line for\n"
-               "each with all that is known.",
+    .summary = "lists sessions, most recently active first",
+    .details = "In a pipe each session is a line without headings: ID, time, messages, cost in\n"
+               "USD, state, name and project, separated by tabs. --json prints one line each,\n"
+               "with all fields.",
     .options = OPTIONS,
     .examples = {"tine ls -n 10", "tine ls --project . --json | jq -r .slug"},
     .run = run,

@@ -82,12 +82,12 @@ static void put_heading(FILE *page)
 {
     fprintf(page,
             ".TH TINE 1 \"\" \"tine " TINE_VERSION "\" \"User Commands\"\n"
-            ".SH NAME\ntine \\- the conversations of AI agents, at the command line\n"
+            ".SH NAME\ntine \\- stores the conversations of AI agents\n"
             ".SH SYNOPSIS\n.B tine\n.I COMMAND\n[\\fIOPTION\\fR…] [\\fIARGUMENT\\fR…]\n"
             ".SH DESCRIPTION\n"
             "tine reads and changes the sessions that\n.BR tined (8)\n"
             "keeps: conversations of AI agents with their forks, compactions, memories, todos and "
-            "costs. It starts a tined when none runs.\n");
+            "costs. It starts a tined if none runs.\n");
 }
 
 static void put_tail(FILE *page)
@@ -95,22 +95,23 @@ static void put_tail(FILE *page)
     fprintf(
         page,
         ".SH NAMING A SESSION\n"
-        "By its id, by the first 4 or more characters of it, by its slug; @last is the one that "
-        "was active last, @last~1 the one before. When several fit they are listed.\n"
+        "A session is named by its ID, by the first 4 or more characters of the ID, or by its "
+        "slug. @last is the most recently active one, @last~1 the one before. If several match, "
+        "they are listed.\n"
         ".SH OUTPUT\n"
-        "With \\fB\\-\\-json\\fR a command prints one document, or one a line where there are "
-        "many. Fields have the names of the contract (\\fBtine describe\\fR). On a terminal, "
-        "what people and models wrote is made safe to be shown; colour is used on a terminal "
-        "only, and never with \\fBNO_COLOR\\fR.\n"
+        "With \\fB\\-\\-json\\fR a command prints one document, or one line each for lists. Fields "
+        "have the names of the contract (\\fBtine describe\\fR). On a terminal, text that people "
+        "and models wrote cannot act: control characters are shown by name. Colour is used on a "
+        "terminal only, and never with \\fBNO_COLOR\\fR.\n"
         ".SH EXIT STATUS\n"
         ".TP\n0\ndone\n.TP\n1\nit failed\n.TP\n2\nwrong usage\n.TP\n3\nnot found\n"
-        ".TP\n4\nno tined can be reached, or one is in the way\n"
+        ".TP\n4\ntined cannot be reached, or has the store open\n"
         ".SH ENVIRONMENT\n"
         ".TP\n.B TINE_SOCKET\nthe socket of tined\n"
         ".TP\n.B TINE_URL\nipc://PATH, tcp://127.0.0.1:PORT or embedded:DIRECTORY\n"
         ".TP\n.B TINE_TOKEN_FILE\nthe token of a tined on tcp://\n"
-        ".TP\n.B TINE_DATA\nthe store's directory, for commands that work on its files\n"
-        ".TP\n.B NO_COLOR, PAGER\nas usual\n"
+        ".TP\n.B TINE_DATA\ndirectory of the store, for commands that work on its files\n"
+        ".TP\n.B NO_COLOR, PAGER\nas for other programs\n"
         ".SH FILES\n"
         ".TP\n.I $XDG_RUNTIME_DIR/tine/tine.sock\nwhere tined listens\n"
         ".TP\n.I $XDG_DATA_HOME/tine\nthe store; ~/.local/share/tine without the variable\n"

@@ -86,9 +86,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (!is_list && !is_add && strcmp(what, "rm") != 0) {
         return cli_usage(cli, "'%s' is not one of: list, add, rm", what);
     }
-    if (is_list && argument_count > 2) return cli_usage(cli, "list takes a session only");
+    if (is_list && argument_count > 2) return cli_usage(cli, "list takes only a session");
     if (!is_list && !is_add && argument_count != 3) {
-        return cli_usage(cli, "rm needs a session and the id of a memory");
+        return cli_usage(cli, "rm needs a session and the ID of a memory");
     }
     Tine *tine;
     SessionName session;
@@ -100,16 +100,16 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"title", 't', "TEXT", "add: what it is about"},
-    {"source", 0, "TEXT", "add: where it is from"},
+    {"title", 't', "TEXT", "for add: the subject"},
+    {"source", 0, "TEXT", "for add: the origin"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_memory = {
     .name = "memory",
     .arguments = "list|add|rm SESSION [TEXT|ID]",
-    .summary = "lists, adds and forgets what a session remembers",
-    .details = "Without a text, add reads standard input. list --json gives a line for each.",
+    .summary = "lists, adds and removes memories of a session",
+    .details = "Without TEXT, add reads standard input. list --json prints one line each.",
     .options = OPTIONS,
     .examples = {"tine memory add plan 'The tests need a tmpfs.'", "tine memory list plan",
                  "tine memory rm plan 01JD0E3R9M5SVQ6AVTCDM1SB4K"},

@@ -139,8 +139,8 @@ const Command command_metrics = {
     .name = "metrics",
     .arguments = "",
     .summary = "prints the counters of the running tined for Prometheus",
-    .details = "In the text format 0.0.4, for node_exporter's textfile collector and the like.\n"
-               "No name or id of a session is in them.",
+    .details = "The text format is 0.0.4, for example for the textfile collector of\n"
+               "node_exporter. The metrics contain no names or IDs of sessions.",
     .examples = {"tine metrics --no-start", "tine metrics | grep tine_rpc_requests_total"},
     .run = run,
 };

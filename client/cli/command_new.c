@@ -66,7 +66,7 @@ static int fill(Cli *cli, New *new)
     if (code) return code;
     const char *project = option_text(cli, "project");
     if (!project && !getcwd(new->directory, sizeof(new->directory))) {
-        return cli_usage(cli, "there is no current directory; say --project DIR");
+        return cli_usage(cli, "there is no current directory; use --project DIR");
     }
     new->session.project_dir = project ? (char *)(uintptr_t)project : new->directory;
     new->session.slug = text_or_empty(cli, "slug");
@@ -96,24 +96,24 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"slug", 's', "SLUG", "a name to call it by"},
-    {"unique", 0, NULL, "fail if any session has that slug"},
-    {"suffix", 0, NULL, "if any has it, add -2, -3, …"},
-    {"title", 't', "TEXT", "what it is about"},
-    {"project", 'p', "DIR", "the directory it works in; the current one"},
-    {"model", 'm', "MODEL", "PROVIDER/NAME; $TINE_MODEL, or unknown/unknown"},
+    {"slug", 's', "SLUG", "name of the session"},
+    {"unique", 0, NULL, "fail if another session has this slug"},
+    {"suffix", 0, NULL, "if a session has it, add -2, -3, …"},
+    {"title", 't', "TEXT", "title of the session"},
+    {"project", 'p', "DIR", "project directory (default: the current one)"},
+    {"model", 'm', "MODEL", "PROVIDER/NAME (default: $TINE_MODEL, or unknown/unknown)"},
     {"system", 0, "TEXT", "the system prompt"},
-    {"role-name", 0, "NAME", "what its agent is: planner, reviewer, …"},
-    {"metadata", 0, "JSON", "anything else"},
-    {"parent", 0, "SESSION", "make it a subagent's, who works for this session"},
-    {"inherit", 0, "MESSAGE", "… and begins with that one's history through this message"},
+    {"role-name", 0, "NAME", "role of the agent: planner, reviewer, …"},
+    {"metadata", 0, "JSON", "metadata of your own"},
+    {"parent", 0, "SESSION", "create a subagent of this session"},
+    {"inherit", 0, "MESSAGE", "… that begins with its history through this message"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_new = {
     .name = "new",
     .arguments = "",
-    .summary = "makes a session and prints its id",
+    .summary = "creates a session and prints its ID",
     .options = OPTIONS,
     .examples = {"tine new --slug plan --model anthropic/claude-sonnet-4",
                  "tine new --parent plan --role-name reviewer --title 'review of the plan'"},

@@ -33,14 +33,14 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"count", 'n', "N", "so many times; 1"},
+    {"count", 'n', "N", "ask N times (default: 1)"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_ping = {
     .name = "ping",
     .arguments = "",
-    .summary = "asks whether tined is ready, and how long that takes",
+    .summary = "asks whether tined is ready, and measures how long that takes",
     .options = OPTIONS,
     .examples = {"tine ping", "tine ping -n 10 --no-start"},
     .run = run,

@@ -20,7 +20,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     CLEANUP(message_freep) GetSessionResponse *found = NULL;
     if (tine_get_session(tine, &cli->call, &wanted, &found)) return cli_fail(cli, &cli->status);
     char question[128];
-    snprintf(question, sizeof(question), "%s and its %llu messages will be gone for good.",
+    snprintf(question, sizeof(question), "%s and its %llu messages will be deleted permanently.",
              session.id, (unsigned long long)found->session->message_count);
     code = input_confirm(cli, question);
     if (code) return code;
@@ -31,13 +31,15 @@ static int run(Cli *cli, int argument_count, char **arguments)
     CLEANUP(message_freep) PurgeSessionResponse *reply = NULL;
     if (tine_purge_session(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
     if (cli->is_json) return cli_print_json(cli, &reply->base);
-    if (reply->kept_for_forks)
-        print(&cli->out, "Forks still read its messages: kept until they are gone.\n");
+    if (reply->kept_for_forks) {
+        print(&cli->out,
+              "Forks still read its messages: they are kept until the forks are gone.\n");
+    }
     return EXIT_OK;
 }
 
 static const Option OPTIONS[] = {
-    {"keep-for-forks", 0, NULL, "keep what forks of it still read, until they are gone"},
+    {"keep-for-forks", 0, NULL, "keep what its forks still read, until they are gone"},
     {"yes", 'y', NULL, "do not ask"},
     {NULL, 0, NULL, NULL},
 };
@@ -45,7 +47,7 @@ static const Option OPTIONS[] = {
 const Command command_purge = {
     .name = "purge",
     .arguments = "SESSION",
-    .summary = "deletes a session for good, with all that is in it",
+    .summary = "deletes a session permanently, with everything in it",
     .options = OPTIONS,
     .examples = {"tine purge plan", "tine purge 01JD0E3R --keep-for-forks --yes"},
     .argument_count_min = 1,

@@ -36,7 +36,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
         if (title) return set_title(cli, session.id, title);
         return cli_usage(cli, "it needs a slug, or --title");
     }
-    if (title) return cli_usage(cli, "a slug or --title, not both");
+    if (title) return cli_usage(cli, "use a slug or --title, not both");
     request.session_id = session.id;
     request.slug = arguments[1];
     CLEANUP(message_freep) RenameSessionResponse *reply = NULL;
@@ -49,8 +49,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"unique", 0, NULL, "fail if any session has that slug"},
-    {"suffix", 0, NULL, "if any has it, add -2, -3, …, and print what it became"},
+    {"unique", 0, NULL, "fail if another session has this slug"},
+    {"suffix", 0, NULL, "if a session has it, add -2, -3, …, and print the result"},
     {"title", 't', "TEXT", "set the title instead"},
     {NULL, 0, NULL, NULL},
 };
@@ -58,7 +58,7 @@ static const Option OPTIONS[] = {
 const Command command_rename = {
     .name = "rename",
     .arguments = "SESSION [SLUG]",
-    .summary = "gives a session another slug, or title; '' takes it away",
+    .summary = "changes the slug or the title of a session; '' removes it",
     .options = OPTIONS,
     .examples = {"tine rename @last plan --unique", "tine rename plan --title 'The plan'"},
     .argument_count_min = 1,

@@ -27,7 +27,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
 const Command command_restore = {
     .name = "restore",
     .arguments = "SESSION…",
-    .summary = "brings deleted sessions back",
+    .summary = "restores deleted sessions",
     .examples = {"tine restore plan", "tine ls --deleted --json | jq -r .id | xargs tine restore"},
     .argument_count_min = 1,
     .argument_count_max = COMMAND_ANY_COUNT,

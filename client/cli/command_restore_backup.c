@@ -62,18 +62,18 @@ static void print_result(const Restore *restore)
 }
 
 static const Option OPTIONS[] = {
-    {"data", 0, "DIR", "the store's directory; $TINE_DATA, or where tined keeps it"},
+    {"data", 0, "DIR", "directory of the store (default: $TINE_DATA, or that of tined)"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_restore_backup = {
     .name = "restore-backup",
     .arguments = "BACKUP",
-    .summary = "puts a backup in the place of the store, and keeps the old one",
-    .details = "Refuses while a tined has the store: stop it first. The backup is copied and\n"
-               "checked before anything is changed, then takes the store's place at once; the\n"
-               "old store is kept beside it, in before-restore-TIME, until you remove it. Events\n"
-               "begin anew: whoever watches is told that the store changed.",
+    .summary = "replaces the store by a backup, and keeps the old store",
+    .details = "Refuses while a tined has the store open: stop it first. The backup is copied\n"
+               "and checked before anything changes, then replaces the store in one step. The\n"
+               "old store is kept beside it in before-restore-TIME; remove it when you like.\n"
+               "Events start again, and watchers are told that the store changed.",
     .options = OPTIONS,
     .examples = {"tine restore-backup ./tine-backup-20261118T151124Z",
                  "tine restore-backup /mnt/backups/tine-2026-11-18 --data /srv/tine"},

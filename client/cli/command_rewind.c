@@ -36,9 +36,9 @@ static int run_rewind(Cli *cli, int argument_count, char **arguments)
 const Command command_rewind = {
     .name = "rewind",
     .arguments = "SESSION MESSAGE",
-    .summary = "moves a session's head back to a message, and prints its id",
-    .details = "What came after it leaves the history; `tine call ListMessages` still lists it,\n"
-               "and forks made before keep it.",
+    .summary = "moves the head of a session back to a message, and prints its ID",
+    .details = "Later messages leave the history, but `tine call ListMessages` still lists\n"
+               "them, and earlier forks keep them.",
     .examples = {"tine rewind @last @head~1", "tine rewind plan 01JD0E3R9M5SVQ6AVTCDM1SB4K"},
     .argument_count_min = 2,
     .argument_count_max = 2,

@@ -27,7 +27,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
 const Command command_rm = {
     .name = "rm",
     .arguments = "SESSION…",
-    .summary = "deletes sessions; `tine restore` brings them back",
+    .summary = "deletes sessions; `tine restore` restores them",
     .examples = {"tine rm @last", "tine ls -q scratch --json | jq -r .id | xargs tine rm"},
     .argument_count_min = 1,
     .argument_count_max = COMMAND_ANY_COUNT,

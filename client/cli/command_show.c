@@ -116,8 +116,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
 const Command command_show = {
     .name = "show",
     .arguments = "[SESSION [MESSAGE]]",
-    .summary = "prints what is known about a session, or a message of it whole",
-    .details = "The session is @last unless named.",
+    .summary = "prints the details of a session, or one of its messages in full",
+    .details = "Default session: @last.",
     .examples = {"tine show plan", "tine show @last @head"},
     .argument_count_max = 2,
     .run = run,

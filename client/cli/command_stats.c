@@ -94,8 +94,8 @@ const Command command_stats = {
     .name = "stats",
     .arguments = "",
     .summary = "shows the counters of the running tined",
-    .details = "Times are counted in powers of two: \"half below 64 us\" says that half of the\n"
-               "calls took less than that since tined started.",
+    .details = "Times are counted by powers of two: \"half below 64 us\" means that half of the\n"
+               "calls since tined started took less than 64 us.",
     .examples = {"tine stats", "tine stats --json | jq .queued_requests"},
     .run = run,
 };

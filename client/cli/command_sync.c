@@ -22,7 +22,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (cli->is_json) {
         print(&cli->out, "{\"took_us\":%lld}\n", (long long)took_us);
     } else {
-        print(&cli->out, "all that was acknowledged is on the disk, after %s\n",
+        print(&cli->out, "all acknowledged writes are on disk, after %s\n",
               format_duration(took_us).text);
     }
     return EXIT_OK;
@@ -31,11 +31,10 @@ static int run(Cli *cli, int argument_count, char **arguments)
 const Command command_sync = {
     .name = "sync",
     .arguments = "",
-    .summary = "waits until all that was acknowledged is on the disk",
-    .details =
-        "A tined with --durability relaxed flushes what it has acknowledged a little later,\n"
-        "and this asks it to do so now. With --durability sync there is nothing to wait\n"
-        "for. `tine stats` says how much is not flushed.",
+    .summary = "waits until all acknowledged writes are on disk",
+    .details = "A tined with --durability relaxed flushes acknowledged writes a little later;\n"
+               "this asks it to flush now. With --durability sync there is nothing to wait\n"
+               "for. `tine stats` shows how much is not flushed.",
     .examples = {"tine sync", "tine append plan 'keep this' && tine sync"},
     .run = run,
 };

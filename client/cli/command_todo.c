@@ -110,7 +110,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     if (!is_list && strcmp(arguments[0], "set") != 0) {
         return cli_usage(cli, "'%s' is not one of: list, set", arguments[0]);
     }
-    if (is_list && argument_count > 2) return cli_usage(cli, "list takes a session only");
+    if (is_list && argument_count > 2) return cli_usage(cli, "list takes only a session");
     Tine *tine;
     SessionName session;
     int code = cli_connect(cli, &tine);
@@ -124,17 +124,17 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"clear", 0, NULL, "set: to no items at all"},
+    {"clear", 0, NULL, "for set: remove all items"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_todo = {
     .name = "todo",
     .arguments = "list|set SESSION [ITEM…]",
-    .summary = "prints and replaces a session's task list",
-    .details = "An item is a text, after [ ] (pending, as without), [>] (in progress), [x]\n"
-               "(completed) or [-] (cancelled). Without items, set reads one a line from standard\n"
-               "input; so `tine todo list` is what it takes.",
+    .summary = "prints or replaces the task list of a session",
+    .details = "An item is a text behind [ ] (pending, also without a mark), [>] (in\n"
+               "progress), [x] (completed) or [-] (cancelled). Without items, set reads one a\n"
+               "line from standard input, in the format of `tine todo list`.",
     .options = OPTIONS,
     .examples = {"tine todo set plan '[x] measure' '[>] build' 'show it'", "tine todo list plan",
                  "tine todo list plan | sed 's/^\\[>\\]/[x]/' | tine todo set plan"},

@@ -104,8 +104,8 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"interval", 'i', "MS", "milliseconds between two looks; 1000"},
-    {"count", 'n', "N", "end after so many looks"},
+    {"interval", 'i', "MS", "milliseconds between two samples (default: 1000)"},
+    {"count", 'n', "N", "end after N samples"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -113,10 +113,10 @@ const Command command_top = {
     .name = "top",
     .arguments = "",
     .summary = "shows the server at work: sessions, requests, latency, readers, disk",
-    .details = "q or Ctrl-C ends it, space looks at once. Latencies are upper ends of buckets\n"
-               "that are powers of two; those of ListEvents, which waits, count for themselves\n"
-               "only. In a pipe and with --json it looks once; the rates are then those since\n"
-               "tined started.",
+    .details = "q or Ctrl-C ends it, space takes a sample at once. Latencies are upper ends of\n"
+               "buckets that are powers of two; ListEvents, which waits, is not in the sum\n"
+               "over all calls. In a pipe and with --json it takes one sample, with the rates\n"
+               "since tined started.",
     .options = OPTIONS,
     .examples = {"tine top", "tine top --json | jq .stats.readers"},
     .run = run,

@@ -179,7 +179,7 @@ static int read_root(Tree *tree, const char *session_id, bool with_deleted)
     snprintf(id, sizeof(id), "%s", session_id);
     if (get_session(tree->cli, id, &found)) return cli_fail(tree->cli, &tree->cli->status);
     if (found->session->deleted_at && !with_deleted) {
-        return cli_say(EXIT_NOT_FOUND, "session %s is deleted; say --all", id);
+        return cli_say(EXIT_NOT_FOUND, "session %s is deleted; use --all", id);
     }
     while (*found->session->parent_id) {
         GetSessionResponse *parent = NULL;
@@ -234,17 +234,17 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"project", 'p', "DIR", "of this project; of all"},
-    {"all", 'a', NULL, "with deleted sessions"},
+    {"project", 'p', "DIR", "only this project"},
+    {"all", 'a', NULL, "deleted sessions, too"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_tree = {
     .name = "tree",
     .arguments = "[SESSION]",
-    .summary = "draws who was forked from whom, and who works for whom",
-    .details = "With a session, only the tree that it is in. --json is one document with all\n"
-               "sessions, parents before their children.",
+    .summary = "draws the tree of forks and subagents",
+    .details = "With SESSION, only its tree. --json prints one document with all sessions,\n"
+               "parents before children.",
     .options = OPTIONS,
     .examples = {"tine tree --project .", "tine tree @last"},
     .argument_count_max = 1,

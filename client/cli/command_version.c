@@ -37,14 +37,14 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"server", 's', NULL, "of the tined too, and of its store's format"},
+    {"server", 's', NULL, "also of the running tined and the format of its store"},
     {NULL, 0, NULL, NULL},
 };
 
 const Command command_version = {
     .name = "version",
     .arguments = "",
-    .summary = "says which version this is",
+    .summary = "prints the version",
     .options = OPTIONS,
     .examples = {"tine version", "tine version --server"},
     .run = run,

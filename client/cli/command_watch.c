@@ -37,7 +37,7 @@ static int fill(const Cli *cli, TineWatchOptions *options, int64_t *count)
     if (!code) code = option_number(cli, "count", 1, INT64_MAX, count);
     if (code) return code;
     if (after >= 0 && option_is_given(cli, "oldest")) {
-        return cli_usage(cli, "--after or --oldest, not both");
+        return cli_usage(cli, "use --after or --oldest, not both");
     }
     options->type_prefix = option_text(cli, "type");
     if (option_is_given(cli, "oldest")) options->start = TINE_WATCH_OLDEST;
@@ -78,10 +78,10 @@ static int run(Cli *cli, int argument_count, char **arguments)
 }
 
 static const Option OPTIONS[] = {
-    {"type", 't', "PREFIX", "only events whose type begins so: message."},
+    {"type", 't', "PREFIX", "only events with a type that begins with PREFIX: message."},
     {"oldest", 0, NULL, "begin with the oldest event that is kept"},
-    {"after", 0, "N", "begin after the event of this sequence"},
-    {"count", 'n', "N", "end after so many"},
+    {"after", 0, "N", "begin after the event with this sequence number"},
+    {"count", 'n', "N", "end after N events"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -89,10 +89,10 @@ const Command command_watch = {
     .name = "watch",
     .arguments = "[SESSION]",
     .summary = "prints events as they happen, of all sessions or of one",
-    .details = "It misses nothing when tined is started again; a tined that stays away for 10 s\n"
-               "ends it, and so does Ctrl-C. In a pipe there is a line for each: sequence, time,\n"
-               "type, session, message or record, and data, with tabs between them. --json gives\n"
-               "a line for each with all that is known.",
+    .details = "It misses nothing when tined restarts. It ends with Ctrl-C, or when tined is\n"
+               "away for 10 s. In a pipe each event is a line: sequence, time, type, session,\n"
+               "message or record, and data, separated by tabs. --json prints one line each,\n"
+               "with all fields.",
     .options = OPTIONS,
     .examples = {"tine watch", "tine watch plan --type message. --json | jq -r .message_id"},
     .argument_count_max = 1,

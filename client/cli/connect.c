@@ -11,8 +11,8 @@ int cli_connect(Cli *cli, Tine **out_tine)
         const char *socket_path = endpoint_socket(cli);
         if (endpoint_is_exposed(cli)) {
             return cli_say(EXIT_UNAVAILABLE,
-                           "the directory of %s belongs to others, or others can write to it; "
-                           "say --socket",
+                           "the directory of %s belongs to another user, or others can write to "
+                           "it; use --socket",
                            socket_path);
         }
         int code = endpoint_open(cli);

@@ -67,7 +67,8 @@ static int find_last(Cli *cli, const char *text, size_t before, SessionName *out
         seen += reply->n_sessions;
         request.cursor = reply->next_cursor;
         if (*reply->next_cursor) continue;
-        if (seen == 0) return cli_say(EXIT_NOT_FOUND, "there are no sessions; make one: tine new");
+        if (seen == 0)
+            return cli_say(EXIT_NOT_FOUND, "there are no sessions; create one with: tine new");
         return cli_say(EXIT_NOT_FOUND, "there is no %s: there are %zu sessions", text, seen);
     }
     snprintf(out->id, sizeof(out->id), "%s", reply->sessions[before - seen]->id);
@@ -76,7 +77,8 @@ static int find_last(Cli *cli, const char *text, size_t before, SessionName *out
 
 static int say_candidates(const char *text, Session *const *sessions, size_t count, bool more)
 {
-    int code = cli_say(EXIT_FAILED, "'%s' may be one of these sessions; say more of its id:", text);
+    int code = cli_say(EXIT_FAILED,
+                       "'%s' may be one of these sessions; use more characters of the ID:", text);
     int64_t now_ms = cli_now_ms();
     for (size_t i = 0; i < count; i++) {
         const Session *session = sessions[i];
@@ -161,14 +163,14 @@ int cli_find_session(Cli *cli, const char *text, SessionName *out)
         return EXIT_OK;
     }
     if (text[0] == '@' || !*text) {
-        return cli_usage(cli, "'%s' names no session; see: tine help", text);
+        return cli_usage(cli, "'%s' is not the name of a session; see: tine help", text);
     }
     bool is_found = false;
     int code = find_by_slug_or_prefix(cli, text, is_prefix ? prefix : NULL, out, &is_found);
     if (!code && !is_found) code = find_by_external(cli, text, out, &is_found);
     if (code || is_found) return code;
     return cli_say(EXIT_NOT_FOUND, "there is no session '%s'%s", text,
-                   strlen(text) < PREFIX_BYTES_MIN ? " (4 characters of an id are the least)" : "");
+                   strlen(text) < PREFIX_BYTES_MIN ? " (an ID needs at least 4 characters)" : "");
 }
 
 // Messages are found by walking the history from its head: no call finds them by prefix.
@@ -230,8 +232,8 @@ int cli_find_message(Cli *cli, const char *session_id, const char *text, Message
         search.prefix = prefix;
     } else if (!read_before(text, "@head", &search.before)) {
         return cli_usage(cli,
-                         "'%s' names no message: an id, or @head~1 for the one before the "
-                         "last",
+                         "'%s' is not the name of a message; use an ID, or @head~1 for the one "
+                         "before the last",
                          text);
     }
     Progress *progress = progress_begin("looking for the message", NULL, 0);
@@ -239,10 +241,12 @@ int cli_find_message(Cli *cli, const char *session_id, const char *text, Message
     progress_end(progress);
     if (code) return code;
     if (search.found_count == 0) {
-        return cli_say(EXIT_NOT_FOUND, "the session's history has no message '%s'", text);
+        return cli_say(EXIT_NOT_FOUND, "there is no message '%s' in the history of the session",
+                       text);
     }
     if (search.found_count > 1) {
-        code = cli_say(EXIT_FAILED, "'%s' may be one of these messages; say more of its id:", text);
+        code = cli_say(EXIT_FAILED,
+                       "'%s' may be one of these messages; use more characters of the ID:", text);
         for (size_t i = 0; i < search.found_count; i++) {
             cli_note("    %s\n", search.found[i].id);
         }
@@ -260,5 +264,5 @@ int cli_read_model(const Cli *cli, char *text, ModelRef *out)
     out->provider = slash ? text : "unknown";
     out->name = slash ? slash + 1 : text;
     if (*out->provider && *out->name) return EXIT_OK;
-    return cli_usage(cli, "a model is written PROVIDER/NAME");
+    return cli_usage(cli, "a model has the form PROVIDER/NAME");
 }

@@ -38,7 +38,7 @@ static void print_command(const Cli *cli, const Command *command)
     print_title(cli, "Examples");
     for (size_t i = 0; command->examples[i]; i++)
         print_block(&cli->out, slice_of(command->examples[i]), "    ", 0);
-    print(&cli->out, "\n`tine help` says which options all commands have.\n");
+    print(&cli->out, "\n`tine help` lists the options that all commands have.\n");
 }
 
 int help_print(Cli *cli, const Command *command)
@@ -48,7 +48,7 @@ int help_print(Cli *cli, const Command *command)
         print_command(cli, command);
         return EXIT_OK;
     }
-    print(&cli->out, "tine: the conversations of AI agents, at the command line\n\n"
+    print(&cli->out, "tine: stores the conversations of AI agents\n\n"
                      "    tine COMMAND [OPTION…] [ARGUMENT…]\n");
     print_title(cli, "Commands");
     for (size_t i = 0; COMMANDS[i]; i++) {
@@ -59,10 +59,10 @@ int help_print(Cli *cli, const Command *command)
     print_options(cli, GLOBAL_OPTIONS);
     print_title(cli, "Naming a session");
     print(&cli->out,
-          "  its id, the first 4 or more characters of it, its slug, @last for the one that was\n"
-          "  active last, @last~1 for the one before\n");
+          "  its ID, the first 4 or more characters of the ID, its slug, @last for the most\n"
+          "  recently active one, @last~1 for the one before\n");
     print_title(cli, "Exit codes");
-    print(&cli->out, "  0 done, 1 failed, 2 wrong usage, 3 not found, 4 no tined to be reached\n");
+    print(&cli->out, "  0 done, 1 failed, 2 wrong usage, 3 not found, 4 tined cannot be reached\n");
     print_title(cli, "Examples");
     print(&cli->out, "    tine new --slug plan && tine append plan 'Where do we begin?'\n"
                      "    tine log plan\n");

@@ -132,7 +132,7 @@ static Error read_record(JsonReader *reader, const Import *import, const char *n
         (void)json_reader_enter(reader, name);
         return json_message_read_from(reader, KINDS[i].type, out_record);
     }
-    return json_reader_fail(reader, at, "no line of an export begins with \"%.60s\"", name);
+    return json_reader_fail(reader, at, "an export has no line that begins with \"%.60s\"", name);
 }
 
 static Error read_line(JsonReader *reader, Import *import, const LineKind **out_kind,
@@ -192,7 +192,7 @@ int import_end(Import *import)
     int code = import_session_end(import);
     if (code) return code;
     if (import->has_header) return EXIT_OK;
-    return cli_say(EXIT_FAILED, "this is no export of tine's: it is empty");
+    return cli_say(EXIT_FAILED, "this is not an export of tine: it is empty");
 }
 
 void import_free(Import *import)

@@ -70,7 +70,7 @@ int import_call(Import *import, const CallRecord *call)
     if (!code && !*id) code = record(import, call, external, id);
     if (code) return code;
     if (id_map_put(&import->ids, call->id, id)) {
-        return import_fail(import, "call.id: '%s' is not an id", call->id);
+        return import_fail(import, "call.id: '%s' is not an ID", call->id);
     }
     return EXIT_OK;
 }

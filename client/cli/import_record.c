@@ -126,7 +126,7 @@ int import_entry(Import *import, Message *message)
     if (!code && message->deleted_at && !is_deleted) code = delete_entry(import);
     if (code) return code;
     if (id_map_put(&import->ids, message->id, import->last)) {
-        return import_fail(import, "entry.id: '%s' is not an id", message->id);
+        return import_fail(import, "entry.id: '%s' is not an ID", message->id);
     }
     snprintf(import->file_last, sizeof(import->file_last), "%s", message->id);
     atomic_fetch_add(is_known ? &import->report->entries_known : &import->report->entries_new, 1);

@@ -161,7 +161,7 @@ int import_session(Import *import, Session *session)
     }
     if (code) return code;
     if (id_map_put(&import->ids, session->id, import->id)) {
-        return import_fail(import, "session.id: '%s' is not an id", session->id);
+        return import_fail(import, "session.id: '%s' is not an ID", session->id);
     }
     atomic_fetch_add(
         import->is_new ? &import->report->sessions_new : &import->report->sessions_known, 1);

@@ -25,13 +25,13 @@ static int read_file(FILE *file, const char *name, char **out)
     if (!text) return cli_say(EXIT_FAILED, "out of memory");
     text[size] = '\0';
     *out = text;
-    if (ferror(file)) return cli_say(EXIT_FAILED, "%s cannot be read: %s", name, strerror(errno));
+    if (ferror(file)) return cli_say(EXIT_FAILED, "cannot read %s: %s", name, strerror(errno));
     if (size > REQUEST_BYTES_MAX) {
-        return cli_say(EXIT_FAILED, "%s has more than the %d MiB that one message may have", name,
+        return cli_say(EXIT_FAILED, "%s is larger than the %d MiB that a message can have", name,
                        REQUEST_BYTES_MAX / 1024 / 1024);
     }
     if (strlen(text) != size) {
-        return cli_say(EXIT_FAILED, "%s holds a NUL byte; a message is text", name);
+        return cli_say(EXIT_FAILED, "%s contains a NUL byte; a message is text", name);
     }
     return EXIT_OK;
 }
@@ -46,7 +46,7 @@ static int read_standard_input(const Cli *cli, char **out)
 {
     (void)cli;
     if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
-        cli_note("Type the text; Ctrl-D on an empty line ends it.\n");
+        cli_note("Type the text, then Ctrl-D on an empty line.\n");
     }
     *out = NULL;
     int code = read_file(stdin, "standard input", out);
@@ -83,7 +83,7 @@ int input_read_json(const Cli *cli, const char *argument, char **out)
 int option_slug_policy(const Cli *cli, SlugPolicy *out)
 {
     bool is_unique = option_is_given(cli, "unique"), has_suffix = option_is_given(cli, "suffix");
-    if (is_unique && has_suffix) return cli_usage(cli, "--unique or --suffix, not both");
+    if (is_unique && has_suffix) return cli_usage(cli, "use --unique or --suffix, not both");
     *out = is_unique    ? SLUG_POLICY_UNIQUE
            : has_suffix ? SLUG_POLICY_UNIQUE_SUFFIX
                         : SLUG_POLICY_FREE;
@@ -94,7 +94,7 @@ int input_confirm(const Cli *cli, const char *question)
 {
     if (option_is_given(cli, "yes")) return EXIT_OK;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        return cli_usage(cli, "nobody is there to ask; say --yes");
+        return cli_usage(cli, "there is no terminal to ask at; use --yes");
     }
     char answer[16] = "";
     cli_note("%s Type yes: ", question);

@@ -277,7 +277,7 @@ static Error read_double(JsonReader *reader, double *out)
     if (error) return error;
     char *end;
     *out = strtod(text, &end);
-    return *end ? json_reader_fail(reader, at, "%s is no number", text) : ERROR_NONE;
+    return *end ? json_reader_fail(reader, at, "%s is not a number", text) : ERROR_NONE;
 }
 
 static Error read_bool(JsonReader *reader, protobuf_c_boolean *out)

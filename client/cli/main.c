@@ -110,5 +110,5 @@ static int check_counts(const Cli *cli, int argument_count)
         return EXIT_OK;
     }
     if (!*command->arguments) return cli_usage(cli, "it takes no arguments");
-    return cli_usage(cli, "there are too many arguments; it takes: %s", command->arguments);
+    return cli_usage(cli, "too many arguments; it takes: %s", command->arguments);
 }

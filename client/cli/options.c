@@ -11,16 +11,16 @@
 #include "nearest.h"
 
 const Option GLOBAL_OPTIONS[] = {
-    {"socket", 0, "PATH", "the socket of tined; $TINE_SOCKET, or where tined listens by itself"},
+    {"socket", 0, "PATH", "socket of tined (default: $TINE_SOCKET, or that of tined)"},
     {"url", 0, "URL", "ipc://PATH, tcp://127.0.0.1:PORT or embedded:DIRECTORY; $TINE_URL"},
-    {"token-file", 0, "FILE", "the token of a tined on tcp://; $TINE_TOKEN_FILE"},
-    {"json", 0, NULL, "print JSON: one document, or one a line where there are many"},
-    {"timeout", 0, "MS", "give up on a call after so many milliseconds; 30000"},
-    {"no-start", 0, NULL, "start no tined when none runs"},
-    {"no-pager", 0, NULL, "print to the terminal itself"},
-    {"color", 0, "WHEN", "auto, always or never; $NO_COLOR"},
-    {"help", 'h', NULL, "say how it is used"},
-    {"version", 0, NULL, "say which version this is"},
+    {"token-file", 0, "FILE", "token of a tined on tcp:// (default: $TINE_TOKEN_FILE)"},
+    {"json", 0, NULL, "print JSON: one document, or one line each for lists"},
+    {"timeout", 0, "MS", "give up on a call after MS milliseconds (default: 30000)"},
+    {"no-start", 0, NULL, "do not start a tined if none runs"},
+    {"no-pager", 0, NULL, "do not use a pager"},
+    {"color", 0, "WHEN", "auto, always or never; $NO_COLOR means never"},
+    {"help", 'h', NULL, "print help"},
+    {"version", 0, NULL, "print the version"},
     {NULL, 0, NULL, NULL},
 };
 

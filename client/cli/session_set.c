@@ -16,7 +16,7 @@ void session_set_free(SessionSet *set)
 int session_set_add(SessionSet *set, const char *id)
 {
     if (set->count == SESSION_SET_MAX) {
-        return cli_say(EXIT_FAILED, "more than %d sessions at once", SESSION_SET_MAX);
+        return cli_say(EXIT_FAILED, "more than %d sessions", SESSION_SET_MAX);
     }
     if (set->count == set->capacity) {
         size_t capacity = set->capacity > 0 ? 2 * set->capacity : 64;

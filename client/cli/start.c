@@ -67,12 +67,12 @@ static int say_late(const Cli *cli, const char *socket_path)
     pid_t holder = holder_of(socket_path);
     if (holder == 0) {
         return cli_say(EXIT_UNAVAILABLE,
-                       "tined on %s does not answer within %lld ms; --timeout MS waits longer",
+                       "tined on %s does not answer within %lld ms; wait longer: --timeout MS",
                        socket_path, (long long)cli->call.timeout_ms);
     }
     return cli_say(EXIT_UNAVAILABLE,
-                   "tined on %s does not answer within %lld ms; if it was stopped: kill -CONT %d; "
-                   "if it is busy, --timeout MS waits longer",
+                   "tined on %s does not answer within %lld ms; if it is stopped, continue it: "
+                   "kill -CONT %d; if it is busy, wait longer: --timeout MS",
                    socket_path, (long long)cli->call.timeout_ms, (int)holder);
 }
 
@@ -111,7 +111,7 @@ int start_tined(Cli *cli, const char *socket_path)
     if (code || listens) return code;
     if (!cli->may_start) {
         return cli_say(EXIT_UNAVAILABLE,
-                       "no tined listens on %s; without --no-start one is started", socket_path);
+                       "no tined listens on %s; without --no-start, tine starts one", socket_path);
     }
     Start start = {.cli = cli, .socket_path = socket_path, .lock = -1, .log = -1, .ready = -1};
     code = begin(&start);
@@ -155,7 +155,7 @@ static int find_directory(Start *start)
         size = snprintf(start->directory, PATH_MAX, "%s/.local/state/tine", home);
     } else {
         return cli_say(EXIT_UNAVAILABLE, "no tined runs, and without $HOME or $XDG_STATE_HOME "
-                                         "there is no place for its log; start one: tined");
+                                         "there is no directory for its log; start one: tined");
     }
     ErrorDetail detail = {{0}};
     if (size < PATH_MAX && directory_make(start->directory, &detail) == ERROR_NONE) return EXIT_OK;
@@ -174,7 +174,7 @@ static int wait_for_lock(const Start *start, const char *path)
         }
         if (clock_monotonic_ns() > until_ns) {
             return cli_say(EXIT_UNAVAILABLE,
-                           "another tine has been starting tined for %d s; see who holds the lock: "
+                           "another tine has been starting tined for %d s; find its process: "
                            "fuser -v %s",
                            LOCKED_WITHIN_MS / 1000, path);
         }
@@ -195,7 +195,7 @@ static int begin(Start *start)
     start->lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     start->log = open(start->log_path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOCTTY, 0600);
     if (start->lock < 0 || start->log < 0) {
-        return cli_say(EXIT_UNAVAILABLE, "no tined runs, and in %s no file can be written: %s",
+        return cli_say(EXIT_UNAVAILABLE, "no tined runs, and files in %s cannot be written: %s",
                        start->directory, strerror(errno));
     }
     code = wait_for_lock(start, lock_path);
@@ -262,7 +262,8 @@ static int say_why(const Start *start)
     text[size > 0 ? size : 0] = '\0';
     char *line = strstr(text, "tined: ");
     if (!line) {
-        return cli_say(EXIT_UNAVAILABLE, "tined was started and ended; see %s", start->log_path);
+        return cli_say(EXIT_UNAVAILABLE, "tined was started but has ended; see %s",
+                       start->log_path);
     }
     line[strcspn(line, "\n")] = '\0';
     return cli_say(EXIT_UNAVAILABLE, "tined does not start: %s", line + strlen("tined: "));
@@ -317,17 +318,20 @@ static int launch_once(const Start *start, bool *out_is_in_use)
     *out_is_in_use = false;
     fflush(NULL);
     pid_t pid = fork();
-    if (pid < 0) return cli_say(EXIT_UNAVAILABLE, "no process for tined: %s", strerror(errno));
+    if (pid < 0)
+        return cli_say(EXIT_UNAVAILABLE, "cannot create a process for tined: %s", strerror(errno));
     if (pid == 0) become_tined(start);
     return wait_for(start, pid, out_is_in_use);
 }
 
 static int launch(Start *start)
 {
-    if (open_ready(start) != 0) return cli_say(EXIT_UNAVAILABLE, "no socket: %s", strerror(errno));
+    if (open_ready(start) != 0)
+        return cli_say(EXIT_UNAVAILABLE, "cannot create a socket: %s", strerror(errno));
     if (start->socket_path[0] != '/') { // tined runs in another directory
         char here[PATH_MAX / 2];
-        if (!getcwd(here, sizeof(here))) return cli_say(EXIT_UNAVAILABLE, "no current directory");
+        if (!getcwd(here, sizeof(here)))
+            return cli_say(EXIT_UNAVAILABLE, "there is no current directory");
         snprintf(start->absolute_path, PATH_MAX, "%s/%s", here, start->socket_path);
         start->socket_path = start->absolute_path;
     }

@@ -20,7 +20,7 @@ TEST(commands_and_options_are_completed_from_their_table)
     shell_ok(shell, "tine __complete -- back");
     CHECK_STR(shell->output, "backup\tcopies the store while tined runs, and checks the copy\n");
     shell_ok(shell, "tine __complete -- backup --com");
-    CHECK_STR(shell->output, "--compact\tleave out what is free in the file\n");
+    CHECK_STR(shell->output, "--compact\tleave out unused space in the file\n");
     shell_ok(shell, "tine __complete -- backup --js | cut -f 1");
     CHECK_STR(shell->output, "--json\n");
     shell_ok(shell, "tine __complete -- call AppendM | cut -f 1");

@@ -73,7 +73,7 @@ TEST(tine_alone_says_what_it_can_do)
     for (size_t i = 0; COMMANDS[i]; i++) {
         if (COMMANDS[i]->name[0] != '_') shell_shows(shell, COMMANDS[i]->summary);
     }
-    shell_shows(shell, "0 done, 1 failed, 2 wrong usage, 3 not found, 4 no tined to be reached");
+    shell_shows(shell, "0 done, 1 failed, 2 wrong usage, 3 not found, 4 tined cannot be reached");
     shell_ok(shell, "tine help | cmp - <(tine)");
     shell_ok(shell, "tine --help | cmp - <(tine)");
 }

@@ -310,7 +310,7 @@ TEST(purge_asks_at_a_terminal)
     CHECK_EQ(terminal_end(no), 1);
     CHECK(has(no, "nothing was done"));
     CLEANUP(terminal_close) Terminal *yes = terminal_start("tine purge plan", 80);
-    terminal_wait_for(yes, "and its 1 messages will be gone for good. Type yes: ");
+    terminal_wait_for(yes, "and its 1 messages will be deleted permanently. Type yes: ");
     terminal_type(yes, "yes\n");
     CHECK_EQ(terminal_end(yes), 0);
     shell_fails(shell, 3, "tine show plan");
