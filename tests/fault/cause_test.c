@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "disk.h"
 #include "gate.h"
 #include "report/log.h"
@@ -344,6 +345,23 @@ TEST(memory_that_is_missing_is_told)
     check_logged(&scene, "msg=\"call failed\" method=AppendMessage error=OUT_OF_MEMORY "
                          "detail=\"cannot begin a transaction on DIR/data.mdb: Cannot allocate "
                          "memory (errno 12)\"");
+    engine_close(scene.engine);
+}
+
+TEST(reader_slots_that_are_all_taken_are_told)
+{
+    static Txn readers[READERS_MAX];
+    Scene scene;
+    scene_open(&scene, 0);
+    Store *store = engine_store(scene.engine);
+    for (size_t i = 0; i < READERS_MAX; i++)
+        CHECK_EQ(txn_begin(store, /* is_write= */ false, NULL, NULL, &readers[i]), ERROR_NONE);
+    CHECK_EQ(get_session(&scene), ERROR_UNAVAILABLE);
+    check_said(&scene, "cannot begin a transaction on DIR/data.mdb: MDB_READERS_FULL: Environment "
+                       "maxreaders limit reached");
+    for (size_t i = 0; i < READERS_MAX; i++)
+        txn_abort(&readers[i]);
+    CHECK_EQ(get_session(&scene), ERROR_NONE);
     engine_close(scene.engine);
 }
 
