@@ -104,11 +104,16 @@ static Error append(Scene *scene)
     return call(scene, append_request(scene, /* is_sync= */ false));
 }
 
-static Error get_session(Scene *scene)
+static Slice get_session_request(Scene *scene)
 {
     GetSessionRequest request = GET_SESSION_REQUEST__INIT;
     request.session_id = scene->session;
-    return call(scene, engine_request(METHOD_GET_SESSION, &request, NULL, 0));
+    return engine_request(METHOD_GET_SESSION, &request, NULL, 0);
+}
+
+static Error get_session(Scene *scene)
+{
+    return call(scene, get_session_request(scene));
 }
 
 // Replaces DIR in `pattern` by the store's directory.
@@ -327,22 +332,23 @@ TEST(a_damaged_record_is_told_apart_from_a_damaged_page)
     engine_close(scene.engine);
 }
 
-// Whatever of a call finds no memory, the answer is the same kind, and its cause is told.
+// Whatever of a call finds no memory, the answer is the same kind, and its cause is told. A read
+// runs on the thread whose mallocs fail.
 TEST(memory_that_is_missing_is_told)
 {
     Scene scene;
     scene_open(&scene, 0);
     for (size_t nth = 1;; nth++) {
-        Slice bytes = append_request(&scene, /* is_sync= */ false);
+        Slice bytes = get_session_request(&scene);
         mallocs_until_failure = nth;
         Error error = call(&scene, bytes);
         if (mallocs_until_failure > 0) break;
-        if (error) CHECK_EQ(error, ERROR_OUT_OF_MEMORY);
+        CHECK_EQ(error, ERROR_OUT_OF_MEMORY);
     }
     mallocs_until_failure = 0;
-    check_logged(&scene, "msg=\"call failed\" method=AppendMessage error=OUT_OF_MEMORY detail=\"no "
-                         "memory to decode a AppendMessageRequest of ");
-    check_logged(&scene, "msg=\"call failed\" method=AppendMessage error=OUT_OF_MEMORY "
+    check_logged(&scene, "msg=\"call failed\" method=GetSession error=OUT_OF_MEMORY detail=\"no "
+                         "memory to decode a GetSessionRequest of ");
+    check_logged(&scene, "msg=\"call failed\" method=GetSession error=OUT_OF_MEMORY "
                          "detail=\"cannot begin a transaction on DIR/data.mdb: Cannot allocate "
                          "memory (errno 12)\"");
     engine_close(scene.engine);
