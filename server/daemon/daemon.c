@@ -20,6 +20,7 @@
 #include "os/clock.h"
 #include "os/directory.h"
 #include "os/file_system.h"
+#include "os/heap.h"
 #include "os/lock.h"
 #include "os/path.h"
 #include "text/print.h"
@@ -31,8 +32,6 @@ enum {
     DRAIN_MS = 5 * 1000,
     REFUSE_MS = 1000,        // after that, to send the replies of refused writes
     QUIET_TICKS_TRIMMED = 2, // the second tick gives back what was freed late
-    HEAP_END_BYTES_MAX = 1024 * 1024,
-    MAPPED_BYTES_MIN = 4 * 1024 * 1024,
     DESCRIPTORS_MAX = 65536,
     DESCRIPTORS_RESERVED = 64, // for the store, the log and connections that are turned away
     LOG_MODE = 0600,
@@ -72,20 +71,9 @@ static TinedExit say_failure(Error error, const ErrorDetail *detail)
     return tined_exit_of(error);
 }
 
-// malloc_trim does not give back the free end of a thread's heap. malloc does, when a block beside
-// it is freed and the end is longer than a threshold, which grows by itself to twice the largest
-// block seen: so the thresholds are fixed here. Fast bins are off because their blocks join the
-// free end only later.
-static void bound_heaps(void)
-{
-    (void)mallopt(M_TRIM_THRESHOLD, HEAP_END_BYTES_MAX);
-    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
-    (void)mallopt(M_MXFAST, 0);
-}
-
 TinedExit daemon_run(const Config *config)
 {
-    bound_heaps();
+    heap_bound();
     Daemon daemon = {.config = config, .socket_lock = -1, .log = -1};
     Error error = daemon_start(&daemon);
     if (error && daemon.log >= 0) { // nobody may see standard error

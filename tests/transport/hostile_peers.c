@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "os/heap.h"
 #include "os/random.h"
 
 enum {
@@ -57,6 +58,7 @@ static void set_scene(Scene *scene)
 void scene_open(Scene *scene)
 {
     *scene = (Scene){.port = 0};
+    heap_bound(); // as tined does
     server_open(&scene->server, NULL);
     set_scene(scene);
 }
@@ -64,6 +66,7 @@ void scene_open(Scene *scene)
 void scene_open_tcp(Scene *scene)
 {
     *scene = (Scene){.port = 0};
+    heap_bound();
     scene->port = server_open_tcp(&scene->server, TOKEN);
     set_scene(scene);
 }
