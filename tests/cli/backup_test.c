@@ -1,4 +1,4 @@
-// Backups, restoring them, and compacting: with a real tined.
+// Backup, restore and compaction, with a real tined.
 
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +30,7 @@ static void make_session(Shell *shell)
     snprintf(session_id, sizeof(session_id), "%s", id);
 }
 
-// Appends numbered messages as fast as it can. Each is whole if its two halves are the same.
+// Appends numbered messages as fast as possible. A message is complete if its two halves are equal.
 typedef struct Load {
     atomic_bool is_over;
     atomic_uint acknowledged;
@@ -70,7 +70,8 @@ static void *write_load(void *context)
     return NULL;
 }
 
-// Reads the backup as a store: the numbers are whole, without a gap, and as many as they must be.
+// Opens the backup as a store and checks its messages: complete, numbered without a gap, and as
+// many as expected.
 static void check_numbers(const char *directory, unsigned least)
 {
     char url[1024];
@@ -203,7 +204,7 @@ TEST(a_backup_of_an_older_format_is_migrated_and_restored)
     CHECK_STR(shell->output, "busy\n");
 }
 
-// The copy waits for the writer's lock, which is held here: so it is caught in the middle.
+// The test holds the lock of the writer, so the copy is caught halfway.
 TEST(an_interrupted_backup_leaves_nothing_behind)
 {
 #if defined(__SANITIZE_THREAD__)
@@ -224,7 +225,7 @@ TEST(an_interrupted_backup_leaves_nothing_behind)
     store_close(store);
     shell_shows(shell, "ended by 143\n");
     CHECK(!strstr(strstr(shell->output, "ended"), "partial"));
-    // One that could not clean up is cleaned up after.
+    // The next backup removes what an interrupted one has left.
     shell_ok(shell, "mkdir store/compact.partial-1 && touch store/compact.partial-1/data.mdb && "
                     "tine compact-db --data store && ls store");
     CHECK(!strstr(shell->output, "partial"));

@@ -1,4 +1,4 @@
-// call, describe, stats and metrics: against a real tined.
+// call, describe, stats and metrics, with a real tined.
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ TEST(call_takes_json_from_an_argument_a_file_and_standard_input)
     shell_ok(shell, "tine call Health | jq -e .ready");
 }
 
-// A call without a body must be answered by the server, whatever it says.
+// A call with an empty request must get an answer of the server, success or not.
 TEST(call_reaches_every_call)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
@@ -115,7 +115,7 @@ TEST(stats_and_metrics_count_what_was_called)
                 "\ntine_rpc_duration_seconds_bucket{method=\"ListSessions\",le=\"+Inf\"} 3\n");
     shell_shows(shell, "\ntine_rpc_duration_seconds_count{method=\"ListSessions\"} 3\n");
     shell_shows(shell, "\ntine_ready 1\n");
-    // Each line is a comment or a sample, and each family has its HELP and TYPE, once.
+    // Each line is a comment or a sample, and each family has HELP and TYPE once.
     shell_ok(shell, "tine metrics > m && ! grep -Evq '^# (HELP|TYPE) tine_[a-z_]+ .+$|"
                     "^tine_[a-z_]+(\\{[a-z]+=\"[^\"]*\"(,[a-z]+=\"[^\"]*\")*\\})? [0-9.]+$' m && "
                     "[ -z \"$(grep -o '^# HELP [a-z_]*' m | sort | uniq -d)\" ] && "

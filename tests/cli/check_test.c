@@ -1,4 +1,5 @@
-// tine check names each kind of damage, planted into copies of one store; and damage of the file.
+// tine check reports each kind of damage, which is planted into copies of one store, and damage of
+// the file.
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "store/session.h"
 #include "store/store.h"
 
-// What the store holds, for those who damage it.
+// IDs of the records in the store.
 typedef struct Ids {
     Ulid session, fork, message, marker;
 } Ids;
@@ -24,7 +25,8 @@ static Ulid id_of(const char *text)
     return id;
 }
 
-// A session with a marker, a memory, todos, a tool's part, an external id, and a fork of it.
+// Creates a session with a marker, a memory, todos, a tool part and an external ID, and a fork of
+// it.
 static void make_store(Shell *shell)
 {
     char session[27];

@@ -1,4 +1,4 @@
-// What command lines are completed to, and bash's script doing it.
+// Completions of command lines, and the script for bash.
 
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,7 @@ TEST(sessions_and_messages_are_completed)
     CHECK_STR(shell->output, "@last\n");
 }
 
-// Readline has ideas of its own about what a word is, so it is asked itself.
+// Readline splits words by its own rules, so the test uses it.
 TEST(tab_completes_at_a_terminal)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();

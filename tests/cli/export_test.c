@@ -1,4 +1,4 @@
-// What is exported comes back whole, into another store, however often.
+// An export can be imported into another store without loss, also repeatedly.
 
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "harness.h"
 #include "shell.h"
 
-// A project of all kinds: branches, a clear, forks of forks and of nothing, a subagent, markers,
+// Creates a project with branches, a clear, forks of forks and of nothing, a subagent, markers,
 // labels, deleted and purged entries, memories, todos, totals, archived and deleted sessions, an
-// external id of another system, and another project's parent.
+// external ID of another system, and a parent in another project.
 static const char DAY[] =
     "set -e\n"
     "call() { tine --url embedded:from call \"$@\"; }\n"
@@ -70,8 +70,8 @@ static const char DAY[] =
     "call SoftDeleteSession \"{\\\"session_id\\\": \\\"$empty\\\"}\" >/dev/null\n"
     "echo $one $parent\n";
 
-// Two exports are the same if they are so without what a new store gives anew: ids become numbers
-// in the order of their first appearance, and times of the store itself become true.
+// Normalizes an export for comparison: IDs become numbers in order of first appearance, and times
+// of the store become true.
 static const char SAME[] =
     "plain() { jq -c 'def has_time: if . == null or . == 0 then false else true end; "
     "  del(.session.updated_at, .session.last_event_sequence, .memory.created_at, "
@@ -156,7 +156,7 @@ TEST(an_interrupted_import_goes_on)
     int lines = 0;
     CHECK_EQ(sscanf(shell->output, "%d", &lines), 1);
     for (int i = 1; i < lines; i++) {
-        // Cut within a line: what came before it is there, and the failure is said.
+        // The file ends within a line: earlier lines are imported, and the failure is reported.
         shell_fails(shell, 1,
                     "{ head -n %d all.jsonl; echo '{\"entry\":{'; } | "
                     "tine --url embedded:to import - > /dev/null",

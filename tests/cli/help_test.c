@@ -1,4 +1,4 @@
-// Help, wrong usage, and that every command has both.
+// Help and wrong usage of every command.
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Requests are filled by their descriptors. Only references to records are left out.
+// Fills requests by their descriptors. Only references to records are left out.
 
 #include "hostile.h"
 
@@ -13,7 +13,7 @@
 #include "tine_calls.h"
 
 static const char TEXT[] = HOSTILE;
-// JSON takes no controls below U+0020 in its strings, but all others, and white space around them.
+// JSON allows no controls below U+0020 in strings, but all others, and white space between tokens.
 static const char JSON[] = "{\n\t\"\xc2\x9b"
                            "31m\u202e\":\r\"\u2066\u200b\xc2\xad\U000e0041\177\"}";
 static const char *const REFERENCES[] = {
@@ -26,7 +26,7 @@ static ProtobufCMessage *fill(const ProtobufCMessageDescriptor *type, unsigned v
 
 static bool is_reference(const ProtobufCMessageDescriptor *type, const char *name)
 {
-    // The ids of these are their own words.
+    // The IDs of these are free text.
     bool is_free = type == &external__descriptor || type == &tool_use__descriptor;
     for (size_t i = 0; !is_free && i < sizeof(REFERENCES) / sizeof(*REFERENCES); i++) {
         if (strcmp(REFERENCES[i], name) == 0) return true;
@@ -84,7 +84,7 @@ static unsigned case_count(const ProtobufCMessageDescriptor *type, unsigned quan
     return count;
 }
 
-// One element for each case of the element's group, if it has one.
+// Adds one element for each case of the oneof of the element type, or one if there is none.
 static void fill_list(const ProtobufCFieldDescriptor *field, ProtobufCMessage *message)
 {
     if (field->type != PROTOBUF_C_TYPE_MESSAGE) return;
@@ -101,7 +101,7 @@ static void fill_list(const ProtobufCFieldDescriptor *field, ProtobufCMessage *m
     *(size_t *)(void *)((uint8_t *)message + field->quantifier_offset) = count;
 }
 
-// A message of which every string is set, and of each group the case `variant`.
+// Returns a message in which every string is set. In each oneof the case `variant` is set.
 static ProtobufCMessage *fill(const ProtobufCMessageDescriptor *type, unsigned variant)
 {
     ProtobufCMessage *message = calloc(1, type->sizeof_message);
@@ -166,7 +166,7 @@ static void create_session(Tine *tine, const char *slug, char out_id[27])
     protobuf_c_message_free_unpacked(&request->base, NULL);
 }
 
-// `target_id` is of any earlier entry, and becomes that of the new one.
+// `target_id` is the ID of any earlier entry and becomes that of the new one.
 static void append(Tine *tine, const char *session_id, MessageKind kind, Role role,
                    char target_id[27])
 {

@@ -1,4 +1,4 @@
-// What others wrote cannot act on the terminal it is shown on.
+// Text of others cannot act on the terminal where it is shown.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static Shell *open_hostile(void)
     return shell;
 }
 
-// Removes what `tine top` and the pager's absence of one need: the sequences of our own screen.
+// Removes the sequences that `tine top` itself prints. Returns the new size.
 static size_t without_own(char *text, size_t size)
 {
     static const char *const OWN[] = {"\033[H",
@@ -70,7 +70,7 @@ static void check_harmless(const char *line, Terminal *terminal, bool may_begin_
     }
 }
 
-// What a shell's line prints, both on standard output and error, at a terminal.
+// Runs a line of a shell at a terminal and checks its standard output and error.
 static void check_line(const char *line, bool may_begin_lines)
 {
     char whole[4096];
@@ -136,7 +136,7 @@ TEST(hostile_text_does_not_act_whatever_shows_it)
     check_line("tine export @last --markdown", /* may_begin_lines= */ true);
 }
 
-// Candidates, the server's words, and what was typed.
+// Lists of candidates, messages of the server, and echoed arguments.
 TEST(hostile_text_does_not_act_in_messages_about_errors)
 {
     static const char *const LINES[] = {

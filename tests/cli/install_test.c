@@ -1,4 +1,4 @@
-// What is installed works where it was put: by `cmake --install`, and as a Debian package.
+// An installation works: by `cmake --install`, and as a Debian package.
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "harness.h"
 #include "shell.h"
 
-// One session made by an installed tine, which finds the tined beside it; that is stopped after.
+// Creates a session with the installed tine, which finds the tined beside it, and stops that tined.
 static void check_works(Shell *shell, const char *bin)
 {
     shell_ok(shell,
@@ -90,7 +90,7 @@ TEST(the_unit_is_valid)
     CHECK_STR(strstr(shell->output, "tined.service:") ? shell->output : "", "");
 }
 
-// The manual of tine is printed by tine; that of tined is written by hand, and held to its help.
+// The manual of tine is generated. That of tined is written by hand and compared with its help.
 TEST(the_manuals_are_right)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();

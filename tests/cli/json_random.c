@@ -1,4 +1,4 @@
-// Random messages, by their descriptors.
+// Makes random messages by their descriptors.
 
 #include "json_random.h"
 

@@ -8,10 +8,9 @@
 
 enum { MESSAGE_TYPES_MAX = 256 };
 
-// A message whose fields are set or not by chance: the caller's, freed with
-// protobuf_c_message_free_unpacked.
+// Returns a message with random fields. The caller frees it with protobuf_c_message_free_unpacked.
 ProtobufCMessage *message_random(Random *random, const ProtobufCMessageDescriptor *type);
 
-// Every type of message that a call of the service sends or returns, or that one of those holds.
-// Returns how many.
+// Finds all message types that calls of the service send or return, directly or nested. Returns
+// their number.
 size_t message_types(const ProtobufCMessageDescriptor *out_types[MESSAGE_TYPES_MAX]);

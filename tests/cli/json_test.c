@@ -207,7 +207,7 @@ TEST(numbers_have_their_type_s_range)
                 "-9223372036854775808 and 9223372036854775807");
 }
 
-// 64 bytes of JSON may ask for a message of half a kilobyte each: what is read is bounded too.
+// A few bytes of JSON may stand for a message of half a kilobyte, so memory is bounded, too.
 TEST(a_text_that_would_take_too_much_memory_is_refused)
 {
     enum { COUNT = 1000 * 1000 };

@@ -1,5 +1,4 @@
-// Calls of providers on the command line: exports carry them, and the entries that they produced
-// still name them.
+// Calls of providers on the command line: exports contain them, and entries still refer to them.
 
 #include "harness.h"
 #include "shell.h"

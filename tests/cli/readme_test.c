@@ -1,4 +1,4 @@
-// What a newcomer does first works: the tour of `make run`, and the README's lines one by one.
+// What a newcomer does first works: `make run`, and the commands of the README.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "harness.h"
 #include "shell.h"
 
-// The README's blocks for `sh`; those for a console are to be read.
+// Runs the `sh` blocks of the README. Blocks for a console are only read.
 #define LINES "awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' " README " >lines"
 #define README SOURCE_DIR "/README.md"
 #define STOP "pid=$(cat tine/tine.sock.lock); kill $pid; tail -s 0.02 --pid=$pid -f /dev/null"
@@ -17,7 +17,7 @@ TEST(every_line_of_the_readme_works)
     CLEANUP(shell_close) Shell *shell = shell_open();
     shell_ok(shell, LINES " && wc -l <lines && ! grep '[\\]$' lines");
     CHECK(atoi(shell->output) >= 30);
-    // Where the reader stands: a build below, and a home without anything.
+    // The environment of the reader: a build directory, and an empty home.
     shell_ok(shell, "mkdir build && ln -s " BUILD_DIR " build/release && "
                     "export TINE_IDLE_EXIT=10s && "
                     "for time in first second; do while IFS= read -r line <&3; do "
@@ -56,7 +56,7 @@ TEST(the_tour_works_beside_a_tined_and_twice)
 
 #define NOBODY "setpriv --reuid 65534 --regid 65534 --clear-groups"
 
-// A user without a home, whose environment speaks of other places.
+// A user without a home, with variables that point elsewhere.
 TEST(the_tour_works_for_others_than_root)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();

@@ -1,4 +1,4 @@
-// new, ls, show, rename, rm, restore, purge; and how sessions are named.
+// new, ls, show, rename, rm, restore and purge, and names of sessions.
 
 #include <stdio.h>
 #include <string.h>
@@ -195,7 +195,8 @@ TEST(an_ambiguous_prefix_lists_the_candidates)
     shell_says(shell, "first\n");
     shell_says(shell, "second\n");
     CHECK_STR(shell->output, "");
-    // Without the last character it is one of them, unless both were made in one millisecond.
+    // Without its last character the ID matches one session, unless both were made in one
+    // millisecond.
     shell_ok(shell, "tine show $(head -n 1 id | head -c 25) --json | jq -r .slug || "
                     "[ $(head -n 1 id | head -c 25) = $(tail -n 1 id | head -c 25) ]");
 }

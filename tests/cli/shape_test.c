@@ -1,4 +1,4 @@
-// What --json prints has a shape that scripts may rely on: each command's, as jq sees it.
+// The JSON of each command has a shape that scripts can rely on.
 
 #include <string.h>
 

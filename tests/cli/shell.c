@@ -1,4 +1,4 @@
-// A shell in the test's directory.
+// Runs lines in a shell in the directory of the test.
 
 #include "shell.h"
 
@@ -35,8 +35,8 @@ void shell_close(Shell **shell)
     *shell = NULL;
 }
 
-// Nothing is allocated here: this runs between fork and exec, perhaps beside threads that were
-// inside malloc, and a sanitizer's malloc is then locked for ever.
+// Allocates nothing: this runs between fork and exec, and another thread may have been inside
+// malloc; the malloc of a sanitizer would then be locked.
 void shell_enter_home(void)
 {
     enum { VARIABLES = 7, VARIABLE_BYTES_MAX = 4096 };

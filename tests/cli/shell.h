@@ -1,5 +1,5 @@
-// Lines for a shell that has `tine` and `tined` in its PATH and a home of its own: the test's
-// directory, with the store in data/tine and the socket in tine/tine.sock.
+// Runs lines in a shell with `tine` and `tined` in its PATH and with its own home: the directory of
+// the test, with the store in data/tine and the socket in tine/tine.sock.
 
 #pragma once
 
@@ -17,7 +17,7 @@ typedef struct Shell {
     char output[SHELL_OUTPUT_BYTES_MAX], errors[SHELL_OUTPUT_BYTES_MAX];
 } Shell;
 
-// On the heap: it is large. For CLEANUP: shell_close, which ends the tined.
+// Allocated, because it is large. For CLEANUP: shell_close, which ends tined.
 Shell *shell_open(void);
 void shell_close(Shell **shell);
 
@@ -25,16 +25,16 @@ void shell_close(Shell **shell);
 const char *shell_ok(Shell *shell, const char *format, ...) PRINTF_LIKE(2, 3);
 void shell_fails(Shell *shell, int code, const char *format, ...) PRINTF_LIKE(3, 4);
 
-// The last line's output, or its errors, must hold this.
+// Checks that the output, or the errors, of the last line contain this text.
 void shell_shows(const Shell *shell, const char *text);
 void shell_says(const Shell *shell, const char *text);
 
-// Starts the tined of this home and waits until it serves; ends it with SIGTERM.
+// Starts the tined of this home and waits until it is ready; ends it with SIGTERM.
 void shell_tined_start(Shell *shell);
 void shell_tined_stop(Shell *shell);
 
-// Where it listens: "ipc://…". Borrowed until the next call.
+// Returns the URL of the socket. Borrowed until the next call.
 const char *shell_url(void);
 
-// In a child: makes it one of this home. Nothing of whoever runs the tests is seen by it.
+// Moves a child process into this home. It does not see the environment of the test run.
 void shell_enter_home(void);

@@ -12,7 +12,7 @@
 #include "shell.h"
 #include "start.h"
 
-// A tined that a failed test leaves behind ends by itself.
+// A tined that a failed test leaves behind ends soon.
 #define SOON "export TINE_IDLE_EXIT=10s; "
 #define STOP "pid=$(cat tine/tine.sock.lock); kill $pid; tail -s 0.02 --pid=$pid -f /dev/null"
 
@@ -27,7 +27,7 @@ TEST(a_command_starts_tined_when_none_runs)
     CHECK_STR(shell->output, "plan\n1\n");
     shell_ok(shell, "stat -c %%a state/tine/tined.log state/tine data/tine");
     CHECK_STR(shell->output, "600\n700\n700\n");
-    // It is away from whoever started it: its session, directory and descriptors are its own.
+    // It is detached: session, directory and descriptors are its own.
     shell_ok(shell, "pid=$(cat tine/tine.sock.lock); "
                     "test $(cut -d ' ' -f 6 /proc/$pid/stat) = $pid; "
                     "readlink /proc/$pid/cwd; readlink /proc/$pid/fd/0");
@@ -55,7 +55,7 @@ TEST(a_socket_that_a_killed_tined_left_is_taken_over)
     shell_shows(shell, "\nplan\n");
 }
 
-// Else all sessions would seem to be lost, and new ones would go to another place.
+// Otherwise all sessions would seem to be lost, and new ones would be stored elsewhere.
 TEST(the_store_of_a_killed_tined_is_not_mistaken_for_the_default_one)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
@@ -82,8 +82,8 @@ TEST(a_killed_tineds_store_that_is_gone_is_in_nobodys_way)
     shell_ok(shell, "! test -e mine; ! test -e tine/tine.sock.store");
 }
 
-// One that was told to stop answers what it had accepted first, and has its socket until then. The
-// holder here leaves when tined, started beside it, has said that the socket is in use.
+// A tined that is stopping first answers accepted requests, and keeps its socket until then. The
+// holder of the lock in this test ends when another tined has reported that the socket is in use.
 TEST(a_tined_that_is_stopping_is_waited_for)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();
@@ -152,7 +152,7 @@ TEST(a_command_that_needs_no_tined_starts_none)
                     "! tine append; ! test -e tine; ! test -e state");
 }
 
-// A daemon that was stopped still takes connections: the kernel does, for it.
+// The kernel accepts connections for a stopped daemon.
 TEST(no_command_waits_for_ever_for_a_tined_that_does_not_answer)
 {
     static const char *const LINES[] = {

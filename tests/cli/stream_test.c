@@ -1,4 +1,4 @@
-// Long lists are streamed: what a command needs of memory does not grow with what it prints.
+// Long lists are streamed: the memory of a command does not grow with its output.
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum { MEMORY_IS_OURS = 0 }; // sanitizers keep what is freed
 enum { MEMORY_IS_OURS = 1 };
 #endif
 
-// The most memory, in KiB, that a run of tine had; its output goes nowhere.
+// Returns the peak memory, in KiB, of a run of tine. Its output is discarded.
 static long memory_of(const char *command, const char *option)
 {
     fflush(NULL);

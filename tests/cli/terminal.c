@@ -1,4 +1,4 @@
-// A pseudo-terminal.
+// Runs commands at a pseudo-terminal.
 
 #include "terminal.h"
 
@@ -43,7 +43,7 @@ void terminal_close(Terminal **terminal)
     *terminal = NULL;
 }
 
-// False at the end: the other side is closed.
+// Returns false when the other side is closed.
 static int read_more(Terminal *terminal)
 {
     size_t room = TERMINAL_BYTES_MAX - 1 - terminal->size;

@@ -1,4 +1,4 @@
-// A command at a terminal: a pseudo-terminal that the test types at and reads from.
+// Runs a command at a pseudo-terminal that the test types into and reads from.
 
 #pragma once
 
@@ -14,22 +14,22 @@ typedef struct Terminal {
     char text[TERMINAL_BYTES_MAX]; // all that was printed, a NUL behind it
 } Terminal;
 
-// Starts a line for bash, in the home of shell.h, at a terminal of so many columns. For CLEANUP:
-// terminal_close, which ends it.
+// Starts a line of bash in the home of shell.h, at a terminal with this width. For CLEANUP:
+// terminal_close, which ends the command.
 Terminal *terminal_start(const char *line, int columns);
 void terminal_close(Terminal **terminal);
 
-// Reads until this was printed. The test fails if the command ends before.
+// Reads until this text was printed. The test fails if the command ends before.
 void terminal_wait_for(Terminal *terminal, const char *text);
 
-// Types.
+// Types keys.
 void terminal_type(Terminal *terminal, const char *keys);
 
-// Reads to the end. Returns the exit code, or minus the signal.
+// Reads to the end. Returns the exit code, or the negated signal.
 int terminal_end(Terminal *terminal);
 
-// Whether what is typed is shown and read line by line, as a shell wants it.
+// Returns whether the terminal echoes and reads lines, as a shell expects.
 int terminal_is_clean(const Terminal *terminal);
 
-// Start and end: what a command prints that ends by itself. Owned by the caller.
+// Runs a command that ends by itself and returns what it printed. The caller owns it.
 Terminal *terminal_run(const char *line, int columns);

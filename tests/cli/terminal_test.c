@@ -1,4 +1,4 @@
-// What is different at a terminal: colour, the pager, widths, text that would act, Ctrl-C.
+// Behaviour at a terminal: colour, the pager, widths, hostile text, Ctrl-C.
 
 #include <regex.h>
 #include <signal.h>
@@ -235,7 +235,7 @@ TEST(ctrl_c_in_watch_leaves_the_terminal_clean)
     CHECK(terminal_is_clean(terminal));
 }
 
-// How a screen is left: the colours off, the cursor back, what was there before back.
+// The sequence that restores the screen: colours off, cursor on, previous content back.
 static const char LEFT[] = "\033[0m\033[?25h\033[?1049l";
 
 static void leave_top(const char *key, int code)

@@ -1,4 +1,4 @@
-// UIMessages: the mapping, part by part, and what is left out.
+// UIMessages: how each part is written, and what is left out.
 
 #include "ui_message.h"
 
@@ -15,7 +15,7 @@
 static char *written;
 static size_t written_bytes;
 
-// The parts of an assistant's message with these, as they are written.
+// Returns the JSON of the parts of an assistant message.
 static const char *ui_parts(Part *parts, size_t count)
 {
     enum { PARTS_MAX = 8 };

@@ -1,4 +1,4 @@
-// Base64: known texts, both forms, and a way back from every length.
+// Base64: known texts, both forms, and round trips of every length.
 
 #include "text/base64.h"
 
@@ -24,7 +24,7 @@ TEST(base64_texts_of_the_standard)
     check_encoded("foobar", "Zm9vYmFy");
 }
 
-// SIZE_MAX if it is not base64.
+// Returns SIZE_MAX if it is not base64.
 static size_t decoded_size(const char *text, Base64Form form)
 {
     char bytes[64];

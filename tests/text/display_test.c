@@ -1,4 +1,4 @@
-// Which code points must not reach a terminal, and columns.
+// Unsafe code points, and columns.
 
 #include "text/display.h"
 

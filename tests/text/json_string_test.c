@@ -1,4 +1,4 @@
-// JSON strings: their end, decoding with the place of each fault, and mending.
+// JSON strings: their end, decoding with the place of each fault, and repair.
 
 #include "text/json_string.h"
 

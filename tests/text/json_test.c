@@ -1,4 +1,4 @@
-// JSON: the grammar of RFC 8259, both sides of each rule, and where a text went wrong.
+// JSON: the grammar of RFC 8259, valid and invalid texts for each rule, and the offset of errors.
 
 #include "text/json.h"
 
@@ -24,7 +24,7 @@ static void check_all(const char *const *texts, size_t count, bool expected)
 
 #define CHECK_ALL(texts, expected) check_all(texts, sizeof texts / sizeof texts[0], expected)
 
-// SIZE_MAX for a valid text.
+// Returns SIZE_MAX for a valid text.
 static size_t offset_of(const char *text)
 {
     size_t offset = SIZE_MAX;
@@ -191,7 +191,7 @@ TEST(json_lone_surrogate_escapes_are_in_the_grammar)
     CHECK(is_valid("{\"\\uDFFF\":\"\\ud83d!\"}"));
 }
 
-// Long strings are read eight bytes at a time: every byte at every place of such a step.
+// Long strings are read in blocks of bytes, so every byte is tried at every place of a block.
 TEST(json_strings_refuse_control_characters_at_every_place)
 {
     for (size_t place = 0; place < 24; place++) {
@@ -313,7 +313,8 @@ TEST(json_offset_is_where_it_went_wrong)
     CHECK_EQ(offset_of("[1}"), 2);
 }
 
-// A second validator, by recursive descent. Returns what follows the value, NULL if it is not one.
+// A second validator, by recursive descent. Returns what follows the value, NULL if it is not
+// valid.
 static const char *naive_value(const char *at, int depth);
 
 static const char *naive_space(const char *at)
@@ -417,7 +418,7 @@ TEST(json_agrees_with_a_recursive_validator_on_random_texts)
     CHECK(valid_count > rounds / 100);
 }
 
-// One changed byte in a valid text: the two must still agree.
+// Both validators must agree on a valid text with one changed byte.
 TEST(json_agrees_with_a_recursive_validator_on_damaged_texts)
 {
     static const char WHOLE[] =

@@ -1,4 +1,4 @@
-// The printer: what is safe stays, the rest is named; formats, widths and cuts; blocks.
+// The printer: what it shows by name, formats, widths and cuts, blocks.
 
 #include "text/print.h"
 

@@ -1,4 +1,4 @@
-// ULIDs: their one text, their order, their neighbours.
+// ULIDs: text, order, neighbours.
 
 #include "text/ulid.h"
 
@@ -21,7 +21,7 @@ static Ulid id_random(Random *random)
     return id;
 }
 
-// Division by 32, digit after digit: nothing in common with the real one.
+// Divides by 32, digit by digit: independent of the real one.
 static void naive_format(Ulid id, char out_text[ULID_TEXT_BYTES + 1])
 {
     for (size_t i = ULID_TEXT_BYTES; i-- > 0;) {

@@ -12,7 +12,7 @@
 #include "harness.h"
 #include "os/random.h"
 
-// The definition, backwards: a text is valid when it is what encoding its code points gives.
+// The definition, reversed: a text is valid if encoding its code points gives the text again.
 static size_t naive_encode(uint32_t code_point, uint8_t *out)
 {
     if (code_point < 0x80) {
@@ -331,7 +331,7 @@ TEST(utf8_contains_everything_has_the_empty_needle)
 
 TEST(utf8_contains_reads_nothing_past_the_needle)
 {
-    // Memory of exactly its size: AddressSanitizer looks.
+    // Memory of exactly this size, so AddressSanitizer finds reads past the end.
     uint8_t *needle = malloc(2);
     CHECK(needle != NULL);
     memcpy(needle, "é", 2);
@@ -392,7 +392,7 @@ static void *fold_in_a_thread(void *context)
     return NULL;
 }
 
-// Each test is a process of its own: here the threads race for the first use.
+// Each test is a process of its own, so here the threads race for the first use.
 TEST(utf8_fold_is_opened_once_by_many_threads)
 {
     enum { THREAD_COUNT = 8 };
