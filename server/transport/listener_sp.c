@@ -27,23 +27,22 @@
 #include "report/log_limit.h"
 #include "transport/peer.h"
 #include "transport/request.h"
-#include "transport/sp_connection.h"
 #include "transport/sp_connections.h"
 
 enum {
     SOCKET_MODE = 0600,
     LISTEN_BACKLOG = 1024,
     DESCRIPTORS_WAIT_MS = 10,
-    NUMBER_LISTENER = 0, // of the events of our own
-    NUMBER_STOP = 1,
-    NUMBER_LOOK = 2,
 };
+
+// The numbers of the events that are not connections'.
+enum { NUMBER_LISTENER, NUMBER_STOP, NUMBER_LOOK, NUMBER_HELLO };
 
 typedef struct ListenerSp {
     Listener listener; // the first
     char path[SOCKET_PATH_BYTES_MAX + 1];
-    int socket, stop; // -1: not open
-    dev_t device;     // of the socket's file, once it is there
+    int socket, stop, poller; // -1: not open
+    dev_t device;             // of the socket's file, once it is there
     ino_t inode;
     bool is_bound;
     SpConnections *connections; // owned
@@ -55,6 +54,7 @@ typedef struct ListenerSp {
     atomic_int spare; // a descriptor, to turn a peer away when there is no other left
 } ListenerSp;
 
+static Error open_poller(ListenerSp *server, ErrorDetail *detail);
 static Error bind_to(ListenerSp *server, const char *path, ErrorDetail *detail);
 static Error threads_start(ListenerSp *server, ErrorDetail *detail);
 static Error start_listening(ListenerSp *server, ErrorDetail *detail);
@@ -63,8 +63,8 @@ static void close_listener(Listener *listener);
 static void free_listener(Listener *listener);
 
 static const ListenerOps OPS = {
-    .send = sp_connections_send,
-    .cut_off = sp_connections_cut_off,
+    .send = sp_connection_send,
+    .cut_off = sp_connection_cut_off,
     .close = close_listener,
     .free = free_listener,
 };
@@ -78,9 +78,9 @@ Error listener_sp_start(const ListenerSpOptions *options, ErrorDetail *detail, L
         .ops = &OPS,
         .requests = options->requests,
     };
-    server->socket = server->stop = -1;
+    server->socket = server->stop = server->poller = -1;
     atomic_init(&server->spare, -1);
-    Error error = sp_connections_open(&server->listener, detail, &server->connections);
+    Error error = open_poller(server, detail);
     if (!error) error = bind_to(server, options->path, detail);
     if (!error) error = threads_start(server, detail);
     if (!error) error = start_listening(server, detail);
@@ -102,8 +102,24 @@ static Error fail(ErrorDetail *detail, const char *what)
 static bool watch(ListenerSp *server, int file, uint64_t number, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.u64 = number};
-    int poller = sp_connections_poller(server->connections);
-    return epoll_ctl(poller, EPOLL_CTL_ADD, file, &event) == 0;
+    return epoll_ctl(server->poller, EPOLL_CTL_ADD, file, &event) == 0;
+}
+
+static Error open_poller(ListenerSp *server, ErrorDetail *detail)
+{
+    server->poller = epoll_create1(EPOLL_CLOEXEC);
+    server->stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (server->poller < 0 || server->stop < 0) return fail(detail, "cannot watch connections");
+    Error error =
+        sp_connections_open(&server->listener, server->poller, detail, &server->connections);
+    if (error) return error;
+    if (!watch(server, server->stop, NUMBER_STOP, EPOLLIN) ||
+        !watch(server, requests_timer(server->listener.requests), NUMBER_LOOK, EPOLLIN | EPOLLET) ||
+        !watch(server, sp_connections_timer(server->connections), NUMBER_HELLO,
+               EPOLLIN | EPOLLET)) {
+        return fail(detail, "cannot watch connections");
+    }
+    return ERROR_NONE;
 }
 
 static Error bind_to(ListenerSp *server, const char *path, ErrorDetail *detail)
@@ -127,7 +143,9 @@ static Error bind_to(ListenerSp *server, const char *path, ErrorDetail *detail)
     server->device = found.st_dev;
     server->inode = found.st_ino;
     server->is_bound = true;
-    return chmod(path, SOCKET_MODE) == 0 ? ERROR_NONE : fail(detail, path);
+    atomic_store(&server->spare, fcntl(server->socket, F_DUPFD_CLOEXEC, 0));
+    bool is_fine = chmod(path, SOCKET_MODE) == 0 && atomic_load(&server->spare) >= 0;
+    return is_fine ? ERROR_NONE : fail(detail, path);
 }
 
 static Error threads_start(ListenerSp *server, ErrorDetail *detail)
@@ -136,14 +154,6 @@ static Error threads_start(ListenerSp *server, ErrorDetail *detail)
     server->awake_max = wanted > 1 ? (size_t)wanted / 2 : 0; // the clients need processors too
     if (wanted < TASK_THREADS_MIN) wanted = TASK_THREADS_MIN;
     if (wanted > TASK_THREADS_MAX) wanted = TASK_THREADS_MAX;
-    atomic_store(&server->spare, fcntl(server->socket, F_DUPFD_CLOEXEC, 0));
-    server->stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    int timer = requests_timer(server->listener.requests);
-    if (atomic_load(&server->spare) < 0 || server->stop < 0 ||
-        !watch(server, server->stop, NUMBER_STOP, EPOLLIN) ||
-        !watch(server, timer, NUMBER_LOOK, EPOLLIN | EPOLLET)) {
-        return fail(detail, "cannot watch connections");
-    }
     while (server->thread_count < (size_t)wanted) {
         Error error = thread_start(&server->threads[server->thread_count], serve, server,
                                    "serve connections", detail);
@@ -206,14 +216,14 @@ static void accept_one(ListenerSp *server)
 static bool stay_awake(ListenerSp *server, uint64_t number, uint8_t *inbox,
                        struct epoll_event *out_event)
 {
-    int poller = sp_connections_poller(server->connections);
+    SpConnection *connection = sp_connections_at(server->connections, number);
     bool has_event = false;
     size_t count = atomic_fetch_add(&server->awake_count, 1);
-    if (count < server->awake_max && sp_connections_keep(server->connections, number)) {
-        while (!has_event && sp_connections_look(server->connections, number, inbox)) {
-            has_event = epoll_wait(poller, out_event, 1, 0) == 1;
+    if (count < server->awake_max && sp_connection_keep(connection, number)) {
+        while (!has_event && sp_connection_look(connection, number, inbox)) {
+            has_event = epoll_wait(server->poller, out_event, 1, 0) == 1;
         }
-        sp_connections_let_go(server->connections, number);
+        sp_connection_let_go(connection, number);
     }
     atomic_fetch_sub(&server->awake_count, 1);
     return has_event;
@@ -222,20 +232,21 @@ static bool stay_awake(ListenerSp *server, uint64_t number, uint8_t *inbox,
 static void *serve(void *context)
 {
     ListenerSp *server = context;
-    int poller = sp_connections_poller(server->connections);
     uint8_t inbox[RECEIVE_BYTES];
     struct epoll_event event;
     bool has_event = false;
     while (!atomic_load(&server->is_stopping)) {
-        if (!has_event && epoll_wait(poller, &event, 1, -1) != 1) continue;
+        if (!has_event && epoll_wait(server->poller, &event, 1, -1) != 1) continue;
         uint64_t number = event.data.u64;
         has_event = false;
         switch (number) {
         case NUMBER_STOP: break;
         case NUMBER_LISTENER: accept_one(server); break;
         case NUMBER_LOOK: requests_look(server->listener.requests); break;
+        case NUMBER_HELLO: sp_connections_end_silent(server->connections); break;
         default:
-            sp_connections_ready(server->connections, number, event.events, inbox);
+            sp_connection_ready(sp_connections_at(server->connections, number), number,
+                                event.events, inbox);
             has_event = stay_awake(server, number, inbox, &event);
         }
     }
@@ -265,12 +276,13 @@ static void close_listener(Listener *listener)
     if (atomic_load(&server->spare) >= 0) close(atomic_exchange(&server->spare, -1));
     if (server->stop >= 0) close(server->stop);
     server->socket = server->stop = -1;
-    if (server->connections) sp_connections_close(server->connections);
+    if (server->connections) sp_connections_end(server->connections);
 }
 
 static void free_listener(Listener *listener)
 {
     ListenerSp *server = (ListenerSp *)listener;
     sp_connections_free(server->connections);
+    if (server->poller >= 0) close(server->poller);
     free(server);
 }

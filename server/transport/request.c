@@ -261,11 +261,6 @@ static void on_answered(Rpc *rpc)
     }
 }
 
-Slice request_reply(const PeerRequest *request)
-{
-    return buffer_slice(&request->rpc->reply);
-}
-
 void request_reply_copied(PeerRequest *request)
 {
     Requests *requests = request->requests;

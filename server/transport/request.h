@@ -51,7 +51,10 @@ void request_abandon(PeerRequest *request);
 void request_begin(PeerRequest *request, Slice bytes);
 
 // Returns the encoded Response, borrowed until request_sent or request_reply_copied.
-Slice request_reply(const PeerRequest *request);
+static inline Slice request_reply(const PeerRequest *request)
+{
+    return buffer_slice(&request->rpc->reply);
+}
 
 // The listener has copied the reply: gives back the memory that the request does not need any more.
 void request_reply_copied(PeerRequest *request);

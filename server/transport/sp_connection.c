@@ -1,5 +1,9 @@
-// One connection. epoll reports changes only (EPOLLET). A receive that returns less than it has
-// room for has emptied the socket, so a lone request costs three system calls: wait, receive, send.
+// One connection. The mutex is held while bytes go in or out and never while a request runs, so the
+// requests of one connection run in parallel. What must be done without the mutex, the functions
+// that need it add to a FollowUp, and unlock does it.
+//
+// epoll reports changes only (EPOLLET). A receive that returns less than it has room for has
+// emptied the socket, so a lone request costs three system calls: wait, receive, send.
 
 #include "transport/sp_connection.h"
 
@@ -19,11 +23,51 @@ enum {
     PARTS_MAX = 3,    // of a reply's frame: header, route, Response
 };
 
-static void list_add(SpRequestList *list, PeerRequest *request)
+// Requests, oldest first.
+typedef struct RequestList {
+    PeerRequest *first, **end;
+} RequestList;
+
+typedef struct FollowUp {
+    RequestList received; // to begin
+    RequestList sent;     // to end: the reply was sent
+    RequestList dropped;  // to end: the reply was not sent
+} FollowUp;
+
+static void list_add(RequestList *list, PeerRequest *request)
 {
     request->next = NULL;
     *list->end = request;
     list->end = &request->next;
+}
+
+static PeerRequest *list_take(RequestList *list)
+{
+    PeerRequest *request = list->first;
+    if (request) list->first = request->next;
+    return request;
+}
+
+static void lock(SpConnection *connection, FollowUp *follow_up)
+{
+    follow_up->received = (RequestList){NULL, &follow_up->received.first};
+    follow_up->sent = (RequestList){NULL, &follow_up->sent.first};
+    follow_up->dropped = (RequestList){NULL, &follow_up->dropped.first};
+    pthread_mutex_lock(&connection->mutex);
+}
+
+static void unlock(SpConnection *connection, FollowUp *follow_up)
+{
+    pthread_mutex_unlock(&connection->mutex);
+    PeerRequest *request;
+    while ((request = list_take(&follow_up->received)) != NULL) {
+        Slice frame = slice(request->frame, request->frame_bytes);
+        request_begin(request, slice_skip(frame, request->route_bytes));
+    }
+    while ((request = list_take(&follow_up->sent)) != NULL)
+        request_sent(request, /* is_taken= */ true);
+    while ((request = list_take(&follow_up->dropped)) != NULL)
+        request_sent(request, /* is_taken= */ false);
 }
 
 static bool watch(const SpConnection *connection, int operation)
@@ -41,36 +85,18 @@ static bool watch(const SpConnection *connection, int operation)
 static void enlarge_send_buffer(const SpConnection *connection)
 {
     int bytes = SEND_BUFFER_BYTES;
-    if (connection->place >= SEND_BUFFERS_MAX) return;
+    if ((uint32_t)connection->number >= SEND_BUFFERS_MAX) return;
     (void)setsockopt(connection->file, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
-bool sp_connection_begin(SpConnection *connection)
+// Closes the connection and gives its place back. The connection must be locked.
+static void end(SpConnection *connection, FollowUp *follow_up)
 {
-    connection->is_greeted = connection->wants_room = connection->is_kept = false;
-    connection->spin = (Spin){.until_ns = 0};
-    connection->running = 0;
-    connection->begun_ns = clock_monotonic_ns();
-    connection->header_bytes = connection->incoming_bytes = connection->sent_bytes = 0;
-    connection->incoming = NULL;
-    connection->unsent = NULL;
-    connection->unsent_end = &connection->unsent;
-    enlarge_send_buffer(connection);
-    uint8_t hello[SP_HELLO_BYTES];
-    sp_hello_write(SP_PROTOCOL_REP, hello);
-    // The socket is new, so it has room for a hello.
-    return send(connection->file, hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello) &&
-           watch(connection, EPOLL_CTL_ADD);
-}
-
-void sp_connection_end(SpConnection *connection, SpFollowUp *follow_up)
-{
-    if (connection->is_greeted) {
-        requests_disconnect(connection->shared->listener, connection->serial);
-    }
+    SpShared *shared = connection->shared;
+    if (connection->is_greeted) requests_disconnect(shared->listener, connection->serial);
     // Out of epoll first: a thread that looks at the socket within epoll_wait holds it, and may
     // sleep there before it lets go. Then close() alone would not end the connection.
-    (void)epoll_ctl(connection->shared->poller, EPOLL_CTL_DEL, connection->file, NULL);
+    (void)epoll_ctl(shared->poller, EPOLL_CTL_DEL, connection->file, NULL);
     close(connection->file);
     if (connection->incoming) request_abandon(connection->incoming);
     while (connection->unsent) {
@@ -80,6 +106,37 @@ void sp_connection_end(SpConnection *connection, SpFollowUp *follow_up)
     }
     connection->serial = 0;
     connection->incoming = NULL;
+    pthread_mutex_lock(&shared->mutex);
+    connection->next_free = shared->free;
+    shared->free = connection;
+    pthread_mutex_unlock(&shared->mutex);
+}
+
+void sp_connection_begin(SpConnection *connection, uint64_t number, int file, bool is_welcome)
+{
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    connection->number = number;
+    connection->serial = (uint32_t)(number >> 32);
+    connection->file = file;
+    connection->is_welcome = is_welcome;
+    connection->is_greeted = connection->wants_room = connection->is_kept = false;
+    connection->spin = (Spin){.until_ns = 0};
+    connection->begun_ns = clock_monotonic_ns();
+    connection->header_bytes = connection->incoming_bytes = connection->sent_bytes = 0;
+    connection->incoming = NULL;
+    connection->running = 0;
+    connection->unsent = NULL;
+    connection->unsent_end = &connection->unsent;
+    enlarge_send_buffer(connection);
+    uint8_t hello[SP_HELLO_BYTES];
+    sp_hello_write(SP_PROTOCOL_REP, hello);
+    // The socket is new, so it has room for a hello.
+    if (send(file, hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello) ||
+        !watch(connection, EPOLL_CTL_ADD)) {
+        end(connection, &follow_up);
+    }
+    unlock(connection, &follow_up);
 }
 
 // The peer's hello is complete. Returns false if the connection must end.
@@ -107,7 +164,7 @@ static bool frame_begin(SpConnection *connection)
 }
 
 // Payload has arrived. Returns false if it is complete and no request: the connection must end.
-static bool frame_grow(SpConnection *connection, size_t size, SpFollowUp *follow_up)
+static bool frame_grow(SpConnection *connection, size_t size, FollowUp *follow_up)
 {
     PeerRequest *request = connection->incoming;
     connection->incoming_bytes += size;
@@ -130,7 +187,7 @@ static size_t smaller(size_t a, size_t b)
 }
 
 // Returns false if the bytes are no frames, or none that are accepted: the connection must end.
-static bool take_bytes(SpConnection *connection, Slice bytes, SpFollowUp *follow_up)
+static bool take_bytes(SpConnection *connection, Slice bytes, FollowUp *follow_up)
 {
     while (bytes.size > 0) {
         PeerRequest *incoming = connection->incoming;
@@ -158,7 +215,7 @@ static bool take_bytes(SpConnection *connection, Slice bytes, SpFollowUp *follow
 typedef enum ReceiveResult { RECEIVED_ALL, RECEIVED_SOME, RECEIVED_END } ReceiveResult;
 
 // Receives once: a long payload into its request, all else through the inbox.
-static ReceiveResult receive_once(SpConnection *connection, uint8_t *inbox, SpFollowUp *follow_up)
+static ReceiveResult receive_once(SpConnection *connection, uint8_t *inbox, FollowUp *follow_up)
 {
     PeerRequest *incoming = connection->incoming;
     size_t left = incoming ? incoming->frame_bytes - connection->incoming_bytes : 0;
@@ -182,8 +239,9 @@ static bool rearm(const SpConnection *connection)
     return watch(connection, EPOLL_CTL_MOD);
 }
 
-bool sp_connection_receive(SpConnection *connection, bool is_ending, uint8_t *inbox,
-                           SpFollowUp *follow_up)
+// Receives what has arrived, up to a bound. `is_ending`: epoll reports that the peer is gone.
+// Returns false if the connection must end.
+static bool receive(SpConnection *connection, bool is_ending, uint8_t *inbox, FollowUp *follow_up)
 {
     for (int i = 0; i < RECEIVES_MAX; i++) {
         switch (receive_once(connection, inbox, follow_up)) {
@@ -194,22 +252,6 @@ bool sp_connection_receive(SpConnection *connection, bool is_ending, uint8_t *in
         case RECEIVED_SOME: break;
         }
     }
-    return rearm(connection);
-}
-
-bool sp_connection_keep(SpConnection *connection)
-{
-    if (!connection->is_greeted || connection->running > 0 || connection->unsent ||
-        connection->incoming || connection->header_bytes > 0) {
-        return false;
-    }
-    connection->is_kept = true;
-    return rearm(connection);
-}
-
-bool sp_connection_let_go(SpConnection *connection)
-{
-    connection->is_kept = false;
     return rearm(connection);
 }
 
@@ -257,7 +299,9 @@ static bool send_some(const SpConnection *connection, const PeerRequest *request
     return true;
 }
 
-SendResult sp_connection_send(SpConnection *connection, PeerRequest *request, bool *out_ends)
+// Sends the reply of a request, after those that wait already. SEND_LATER: the request belongs to
+// the connection now. `*out_ends`: the connection must end.
+static SendResult send_reply(SpConnection *connection, PeerRequest *request, bool *out_ends)
 {
     size_t sent = 0;
     bool is_first = connection->unsent == NULL;
@@ -277,7 +321,8 @@ SendResult sp_connection_send(SpConnection *connection, PeerRequest *request, bo
     return SEND_LATER;
 }
 
-bool sp_connection_send_unsent(SpConnection *connection, SpFollowUp *follow_up)
+// Sends the replies that wait. Returns false if the connection must end.
+static bool send_unsent(SpConnection *connection, FollowUp *follow_up)
 {
     while (connection->unsent) {
         PeerRequest *request = connection->unsent;
@@ -292,4 +337,122 @@ bool sp_connection_send_unsent(SpConnection *connection, SpFollowUp *follow_up)
     if (!connection->wants_room) return true;
     connection->wants_room = false;
     return rearm(connection);
+}
+
+// Returns whether the connection with this number still has its place.
+static bool is_there(const SpConnection *connection, uint64_t number)
+{
+    return connection->serial && connection->number == number;
+}
+
+void sp_connection_ready(SpConnection *connection, uint64_t number, uint32_t events, uint8_t *inbox)
+{
+    bool is_ending = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    if (is_there(connection, number)) {
+        bool is_fine = !(events & EPOLLOUT) || send_unsent(connection, &follow_up);
+        if (is_fine) is_fine = receive(connection, is_ending, inbox, &follow_up);
+        if (follow_up.received.first) spin_missed(&connection->spin, clock_monotonic_ns());
+        if (!is_fine) end(connection, &follow_up);
+    }
+    unlock(connection, &follow_up);
+}
+
+SendResult sp_connection_send(PeerRequest *request)
+{
+    const Account *account = request->entry.account;
+    SpConnection *connection = account->connection;
+    SendResult result = SEND_GONE;
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    if (connection->serial == account->connection_id) {
+        bool ends;
+        result = send_reply(connection, request, &ends);
+        if (ends) end(connection, &follow_up);
+    }
+    unlock(connection, &follow_up);
+    return result;
+}
+
+void sp_connection_cut_off(Account *account)
+{
+    SpConnection *connection = account->connection;
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    if (connection->serial == account->connection_id) end(connection, &follow_up);
+    unlock(connection, &follow_up);
+}
+
+bool sp_connection_end_silent(SpConnection *connection, int64_t begun_before_ns)
+{
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    bool is_silent = connection->serial && !connection->is_greeted;
+    bool ends = is_silent && connection->begun_ns < begun_before_ns;
+    if (ends) end(connection, &follow_up);
+    unlock(connection, &follow_up);
+    return is_silent && !ends;
+}
+
+void sp_connection_end(SpConnection *connection)
+{
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    if (connection->serial) end(connection, &follow_up);
+    unlock(connection, &follow_up);
+}
+
+static bool is_quiet(const SpConnection *connection)
+{
+    return connection->is_greeted && connection->running == 0 && !connection->unsent &&
+           !connection->incoming && connection->header_bytes == 0;
+}
+
+bool sp_connection_keep(SpConnection *connection, uint64_t number)
+{
+    bool is_kept = false;
+    pthread_mutex_lock(&connection->mutex);
+    if (is_there(connection, number) && !connection->is_kept) {
+        int64_t now_ns = clock_monotonic_ns();
+        spin_begin(&connection->spin, now_ns);
+        connection->is_kept = spin_goes_on(&connection->spin, now_ns) && is_quiet(connection);
+        if (connection->is_kept) connection->is_kept = rearm(connection);
+        is_kept = connection->is_kept;
+    }
+    pthread_mutex_unlock(&connection->mutex);
+    return is_kept;
+}
+
+bool sp_connection_look(SpConnection *connection, uint64_t number, uint8_t *inbox)
+{
+    bool goes_on = false, has_received = false;
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    if (is_there(connection, number) && connection->running == 0) {
+        goes_on = receive(connection, /* is_ending= */ false, inbox, &follow_up);
+        if (!goes_on) end(connection, &follow_up);
+        has_received = follow_up.received.first != NULL;
+        if (goes_on && !has_received) {
+            goes_on = spin_goes_on(&connection->spin, clock_monotonic_ns());
+        }
+    }
+    unlock(connection, &follow_up);
+    if (!has_received) return goes_on;
+    pthread_mutex_lock(&connection->mutex);
+    spin_met(&connection->spin);
+    spin_begin(&connection->spin, clock_monotonic_ns());
+    pthread_mutex_unlock(&connection->mutex);
+    return goes_on;
+}
+
+void sp_connection_let_go(SpConnection *connection, uint64_t number)
+{
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    if (is_there(connection, number)) {
+        connection->is_kept = false;
+        if (!rearm(connection)) end(connection, &follow_up);
+    }
+    unlock(connection, &follow_up);
 }

@@ -1,9 +1,11 @@
 // One connection on the Unix socket, which speaks the wire of an SP REP socket (wire/sp.h): the
 // hello, frames in, replies out.
 //
-// The caller must hold `mutex` when it calls any function of this header. The mutex is held while
-// bytes go in or out and never while a request runs, so the requests of one connection run in
-// parallel. What a function leaves to do without the mutex it adds to an SpFollowUp.
+// A connection lives in a place, which is used again. Its number is not: the serial of the
+// connection, which is never 0, and the place. An event or a reply for a connection that is gone
+// finds another number in its place and does nothing.
+//
+// Each function may be called on any thread, and locks the connection itself.
 
 #pragma once
 
@@ -15,18 +17,23 @@
 
 enum { RECEIVE_BYTES = 64 * 1024 };
 
-// What all connections have in common. Borrowed.
+typedef struct SpConnection SpConnection;
+
+// What all connections of a listener have in common.
 typedef struct SpShared {
-    Listener *listener;
-    int poller; // the epoll that waits for them
+    Listener *listener;    // borrowed
+    int poller;            // the epoll that waits for them; borrowed
+    pthread_mutex_t mutex; // guards `free`
+    SpConnection *free;    // places that no connection has
 } SpShared;
 
-typedef struct SpConnection {
-    pthread_mutex_t mutex; // guards all below
+// The table of connections (sp_connections.h) sets `mutex` and `shared`. All else is private to
+// sp_connection.c.
+struct SpConnection {
+    pthread_mutex_t mutex; // guards all below but `shared` and `next_free`
     SpShared *shared;
-    uint32_t place;
-    uint32_t serial; // of the connection that has this place; 0: none
     uint64_t number; // of its events
+    uint32_t serial; // of the connection that has this place; 0: none
     int file;        // owned
     bool is_welcome, is_greeted;
     bool wants_room; // epoll reports when there is room for what is unsent
@@ -42,45 +49,33 @@ typedef struct SpConnection {
 
     PeerRequest *unsent, **unsent_end; // answered, oldest first; owned
     size_t sent_bytes;                 // of the frame of the oldest
-    uint32_t next_free;
-} SpConnection;
+    SpConnection *next_free;
+};
 
-// Requests, oldest first. Begins with `end` at `first`.
-typedef struct SpRequestList {
-    PeerRequest *first, **end;
-} SpRequestList;
+// Begins a connection in a free place: sends our hello and lets epoll wait for the peer's. Takes
+// `file`. `is_welcome` false: the peer is turned away after the hellos.
+void sp_connection_begin(SpConnection *connection, uint64_t number, int file, bool is_welcome);
 
-// What is to be done when the mutex is released.
-typedef struct SpFollowUp {
-    SpRequestList received; // to begin
-    SpRequestList sent;     // to end: the reply was sent
-    SpRequestList dropped;  // to end: the reply was not sent
-} SpFollowUp;
+// Handles an event of epoll: sends what waits, receives what has arrived, and runs the requests
+// that are complete. `inbox` has room for RECEIVE_BYTES.
+void sp_connection_ready(SpConnection *connection, uint64_t number, uint32_t events,
+                         uint8_t *inbox);
 
-// Sends our hello and lets epoll wait for the peer's. `shared`, `place`, `serial`, `number`, `file`
-// and `is_welcome` are set. Returns false if the connection must end.
-MUST_USE bool sp_connection_begin(SpConnection *connection);
+// Lets the calling thread stay with a connection that it has just served, if that may be worth it
+// (os/spin.h): epoll does not report what arrives there. Until sp_connection_let_go the thread
+// calls sp_connection_look, which handles what has arrived, and returns false when the thread must
+// go.
+MUST_USE bool sp_connection_keep(SpConnection *connection, uint64_t number);
+MUST_USE bool sp_connection_look(SpConnection *connection, uint64_t number, uint8_t *inbox);
+void sp_connection_let_go(SpConnection *connection, uint64_t number);
 
-// Receives what has arrived, up to a bound, and adds the complete requests to `follow_up`.
-// `is_ending`: epoll reports that the peer is gone. `inbox` has room for RECEIVE_BYTES. Returns
-// false if the connection must end.
-MUST_USE bool sp_connection_receive(SpConnection *connection, bool is_ending, uint8_t *inbox,
-                                    SpFollowUp *follow_up);
+// Ends the connection, if there is one.
+void sp_connection_end(SpConnection *connection);
 
-// Lets the calling thread stay with the connection: until sp_connection_let_go, epoll does not
-// report what arrives. sp_connection_keep returns false if something is under way;
-// sp_connection_let_go returns false if the connection must end.
-MUST_USE bool sp_connection_keep(SpConnection *connection);
-MUST_USE bool sp_connection_let_go(SpConnection *connection);
+// Ends the connection if it began before that time and its peer has not said hello. Returns true if
+// it began later and its peer has not said hello either.
+bool sp_connection_end_silent(SpConnection *connection, int64_t begun_before_ns);
 
-// Sends the reply of a request, behind those that wait already. SEND_LATER: the request belongs to
-// the connection now. `*out_ends`: the connection must end.
-MUST_USE SendResult sp_connection_send(SpConnection *connection, PeerRequest *request,
-                                       bool *out_ends);
-
-// Sends the replies that wait and adds those that are complete to `follow_up`. Returns false if the
-// connection must end.
-MUST_USE bool sp_connection_send_unsent(SpConnection *connection, SpFollowUp *follow_up);
-
-// Closes the connection and adds its unsent requests to `follow_up`.
-void sp_connection_end(SpConnection *connection, SpFollowUp *follow_up);
+// ListenerOps send and cut_off.
+SendResult sp_connection_send(PeerRequest *request);
+void sp_connection_cut_off(Account *account);
