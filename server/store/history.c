@@ -22,13 +22,19 @@ typedef struct PageState {
     size_t bytes; // of the reply so far
 } PageState;
 
+// Few queries skip system turns, so the others do not look at the role.
+static bool is_skipped_system_turn(const HistoryQuery *query, const MessageRow *row)
+{
+    if (ulid_is_zero(query->skips_system_before)) return false;
+    return row->header.kind == MESSAGE_KIND_CONVERSATION && row->header.role == ROLE_SYSTEM &&
+           ulid_compare(row->id, query->skips_system_before) < 0;
+}
+
 static bool row_is_wanted(const HistoryQuery *query, const MessageRow *row)
 {
     if (row->header.is_deleted) return false;
     if (query->skips_open && row->header.status == MESSAGE_STATUS_OPEN) return false;
-    bool is_system =
-        row->header.kind == MESSAGE_KIND_CONVERSATION && row->header.role == ROLE_SYSTEM;
-    if (is_system && ulid_compare(row->id, query->skips_system_before) < 0) return false;
+    if (is_skipped_system_turn(query, row)) return false;
     return query->kinds >> row->header.kind & 1u;
 }
 
