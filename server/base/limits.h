@@ -126,6 +126,7 @@ enum {
     LOG_SAME_LINES_MAX = 10, // a second, of one failure that repeats
 };
 
+#define RESET_STEP_MS_MAX (INT64_C(3600) * 1000) // of store time, over a reset of the machine
 #define TIME_MS_MAX INT64_C(253402300799999) // the end of the year 9999
 #define EVENT_AGE_MS_DEFAULT (INT64_C(7) * 24 * 3600 * 1000)
 #define OPERATION_AGE_MS_DEFAULT (INT64_C(24) * 3600 * 1000)

@@ -19,6 +19,11 @@ static int64_t day_clock(void *context)
     return ((Day *)context)->now_ms;
 }
 
+static int64_t day_boot_clock(void *context)
+{
+    return ((Day *)context)->now_ms - START_MS;
+}
+
 static void start(Day *day)
 {
     ErrorDetail detail = {{0}};
@@ -42,7 +47,7 @@ Day *day_open(Fault *fault)
         .is_ephemeral = true,
         .map_bytes = (size_t)1 << 28,
         .event_count_max = EVENTS_KEPT,
-        .clock = {day_clock, day},
+        .clock = {day_clock, day_boot_clock, day},
         .random_seed = 1,
     };
     if (fault) day->options.store.seam = fault_seam(fault);

@@ -133,7 +133,7 @@ static void open_store(void)
         .store = {.directory = directory,
                   .is_ephemeral = true,
                   .map_bytes = (size_t)1 << 30,
-                  .clock = {fixed_clock, NULL},
+                  .clock = {fixed_clock, fixed_clock, NULL},
                   .random_seed = 1},
     };
     ErrorDetail detail = {{0}};

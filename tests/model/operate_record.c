@@ -261,6 +261,8 @@ void operate_move_clock(Run *run)
     } else {
         now_ms += (int64_t)run_below(run, 100 * (uint64_t)HOUR_MS);
     }
+    int64_t passed_ms = now_ms > run->now_ms ? now_ms - run->now_ms : 0;
+    __atomic_store_n(&run->boot_ms, run->boot_ms + passed_ms, __ATOMIC_RELAXED);
     __atomic_store_n(&run->now_ms, now_ms, __ATOMIC_RELAXED);
     if (now_ms > run->latest_ms) run->latest_ms = now_ms;
 }

@@ -38,6 +38,11 @@ static int64_t run_clock(void *context)
     return __atomic_load_n(&((Run *)context)->now_ms, __ATOMIC_RELAXED);
 }
 
+static int64_t run_boot_clock(void *context)
+{
+    return __atomic_load_n(&((Run *)context)->boot_ms, __ATOMIC_RELAXED);
+}
+
 static void engine_start(Run *run)
 {
     ErrorDetail detail = {{0}};
@@ -71,7 +76,7 @@ void run_open(Run *run, const RunOptions *options)
         .fork_depth_max = 3,
         .event_count_max = run->event_count_max,
         .event_age_ms_max = INT64_MAX / 4,
-        .clock = {run_clock, run},
+        .clock = {run_clock, run_boot_clock, run},
         .random_seed = options->seed + 1,
     };
     engine_start(run);

@@ -121,7 +121,8 @@ typedef struct Run {
     char directory[200];
     Engine *engine;
     Tine *tine;
-    int64_t now_ms, latest_ms; // the clock, and the latest time it ever showed
+    int64_t now_ms, latest_ms; // the wall clock, and the latest time it ever showed
+    int64_t boot_ms;           // the time that passes
     Random random;
     Arena scratch;                // of one step
     ProtobufCMessage **responses; // of one step

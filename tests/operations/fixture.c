@@ -25,6 +25,12 @@ static int64_t fixture_clock(void *context)
     return ((Fixture *)context)->now_ms;
 }
 
+static int64_t fixture_boot_clock(void *context)
+{
+    Fixture *f = context;
+    return f->now_ms - f->stepped_ms;
+}
+
 void *fixture_alloc(Fixture *f, size_t size)
 {
     FixtureMemory *memory = f->memory;
@@ -63,7 +69,7 @@ Fixture *fixture_open(void)
         .directory = test_dir(),
         .is_ephemeral = true,
         .map_bytes = (size_t)1 << 30,
-        .clock = {fixture_clock, f},
+        .clock = {fixture_clock, fixture_boot_clock, f},
         .random_seed = test_seed(),
     };
     connect_prepare(f->options.store.clock);

@@ -16,9 +16,10 @@
 typedef struct Fixture {
     Tine *tine;
     Engine *engine;
-    EngineOptions options;  // of the next open
-    TineStatus status;      // of the last call
-    _Atomic int64_t now_ms; // the clock's reading; fixed until a test moves it
+    EngineOptions options;      // of the next open
+    TineStatus status;          // of the last call
+    _Atomic int64_t now_ms;     // the wall clock; fixed until a test lets time pass
+    _Atomic int64_t stepped_ms; // by how much now_ms was set; the rest of it has passed
     struct FixtureMemory *memory;
 } Fixture;
 

@@ -36,11 +36,21 @@ TEST(clock_monotonic_never_goes_back_and_moves)
     }
 }
 
+TEST(clock_of_the_boot_is_monotonic_and_counts_from_the_start_of_the_machine)
+{
+    Clock clock = clock_system();
+    int64_t awake_ms = clock_monotonic_ns() / 1000000;
+    int64_t first = clock_boot_ms(&clock);
+    CHECK(first >= awake_ms); // it counts suspended time, too
+    CHECK(clock_boot_ms(&clock) >= first);
+}
+
 TEST(clock_of_a_test_says_what_it_is_told)
 {
     int64_t now_ms = 42;
-    Clock clock = {fixed_now_ms, &now_ms};
+    Clock clock = {fixed_now_ms, fixed_now_ms, &now_ms};
     CHECK_EQ(clock_now_ms(&clock), 42);
+    CHECK_EQ(clock_boot_ms(&clock), 42);
     now_ms = -1;
     CHECK_EQ(clock_now_ms(&clock), -1);
 }

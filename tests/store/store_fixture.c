@@ -15,6 +15,12 @@ static int64_t fixture_clock(void *context)
     return ((StoreFixture *)context)->now_ms;
 }
 
+static int64_t fixture_boot_clock(void *context)
+{
+    StoreFixture *f = context;
+    return f->now_ms - f->stepped_ms;
+}
+
 static void fixture_start(StoreFixture *f)
 {
     ErrorDetail detail = {{0}};
@@ -32,7 +38,7 @@ StoreFixture *store_fixture_open(void)
         .directory = test_dir(),
         .is_ephemeral = true,
         .map_bytes = (size_t)1 << 30,
-        .clock = {fixture_clock, f},
+        .clock = {fixture_clock, fixture_boot_clock, f},
         .random_seed = test_seed(),
     };
     arena_init(&f->arena, (size_t)1 << 30);

@@ -10,10 +10,11 @@
 
 typedef struct StoreFixture {
     Store *store;
-    StoreOptions options;   // of the next open
-    _Atomic int64_t now_ms; // the clock's reading; it moves when a test moves it
-    Arena arena;            // holds what the steps made, until the fixture is closed
-    Txn txn;                // between step_begin and step_end
+    StoreOptions options;       // of the next open
+    _Atomic int64_t now_ms;     // the wall clock; fixed until a test lets time pass
+    _Atomic int64_t stepped_ms; // by how much now_ms was set; the rest of it has passed
+    Arena arena;                // holds what the steps made, until the fixture is closed
+    Txn txn;                    // between step_begin and step_end
 } StoreFixture;
 
 // On the heap, because the store's clock points into it.
