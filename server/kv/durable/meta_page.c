@@ -1,4 +1,4 @@
-// LMDB's meta pages, whose layout is that of LMDB 0.9 (data version 1).
+// The meta pages: reads, hashes and writes them without LMDB.
 
 #include "kv/durable/meta_page.h"
 
@@ -9,37 +9,14 @@
 #include <unistd.h>
 
 #include "kv/durable/file_at.h"
+#include "kv/durable/lmdb_layout.h"
 
-enum { META_MAGIC = (int)0xBEEFC0DE, META_VERSION = 1, META_COUNT = 2, ROOT_COUNT = 2 };
-static const uint64_t NO_PAGE = UINT64_MAX;
-
-typedef struct LmdbTree {
-    uint32_t pad;
-    uint16_t flags, depth;
-    uint64_t branch_pages, leaf_pages, overflow_pages, entries;
-    uint64_t root;
-} LmdbTree;
-
-typedef struct LmdbMetaPage {
-    uint64_t page;
-    uint16_t pad, flags, lower, upper;
-    uint32_t magic, version;
-    uint64_t address, map_bytes;
-    LmdbTree trees[ROOT_COUNT]; // of free pages, of the tables
-    uint64_t last_page;
-    uint64_t txn_id;
-} LmdbMetaPage;
-
-_Static_assert(sizeof(LmdbMetaPage) == 152, "LMDB's meta page");
 _Static_assert(sizeof(LmdbMetaPage) <= FLUSH_NOTE_META_BYTES, "a note holds a meta page");
 
 static bool is_meta(const LmdbMetaPage *meta)
 {
-    return meta->magic == (uint32_t)META_MAGIC && meta->version == META_VERSION;
+    return meta->magic == (uint32_t)LMDB_MAGIC && meta->version == LMDB_VERSION;
 }
-
-enum { LMDB_PAGE_BYTES_MAX = 65536, PAGE_HEADER_BYTES = 16, NODE_HEADER_BYTES = 8 };
-enum { PAGE_IS_LEAF = 2, NODE_IS_TREE = 2 };
 
 typedef struct RootHash {
     int file;
@@ -55,29 +32,24 @@ static bool hash_page(RootHash *roots, uint64_t page, uint8_t *bytes)
     return true;
 }
 
-static uint16_t get_u16(const uint8_t *bytes)
-{
-    uint16_t value;
-    memcpy(&value, bytes, sizeof(value));
-    return value;
-}
-
 // Hashes the root page of each table that a leaf of the tree of tables names.
 static bool hash_tables(RootHash *roots, const uint8_t *leaf)
 {
-    enum { FLAGS_AT = 10, LOWER_AT = 12, NODE_FLAGS_AT = 4, KEY_BYTES_AT = 6 };
     static _Thread_local uint8_t page[LMDB_PAGE_BYTES_MAX];
-    if (!(get_u16(leaf + FLAGS_AT) & PAGE_IS_LEAF)) return true;
-    size_t end = get_u16(leaf + LOWER_AT);
-    for (size_t at = PAGE_HEADER_BYTES; at + 2 <= end && end <= roots->page_bytes; at += 2) {
-        size_t node = get_u16(leaf + at);
-        if (node + NODE_HEADER_BYTES > roots->page_bytes) return true;
-        size_t tree_at = node + NODE_HEADER_BYTES + get_u16(leaf + node + KEY_BYTES_AT);
+    LmdbPageHeader header;
+    memcpy(&header, leaf, sizeof(header));
+    if (!(header.flags & LMDB_PAGE_LEAF)) return true;
+    size_t end = header.lower;
+    for (size_t at = sizeof(header); at + 2 <= end && end <= roots->page_bytes; at += 2) {
+        size_t node_at = lmdb_u16(leaf + at);
+        if (node_at + sizeof(LmdbNode) > roots->page_bytes) return true;
+        LmdbNode node = lmdb_node(leaf + node_at);
+        size_t tree_at = node_at + sizeof(node) + node.key_bytes;
         LmdbTree tree;
-        if (!(get_u16(leaf + node + NODE_FLAGS_AT) & NODE_IS_TREE)) continue;
+        if (!(node.flags & LMDB_NODE_TREE)) continue;
         if (tree_at + sizeof(tree) > roots->page_bytes) return true;
         memcpy(&tree, leaf + tree_at, sizeof(tree));
-        if (tree.root != NO_PAGE && !hash_page(roots, tree.root, page)) return false;
+        if (tree.root != LMDB_NO_PAGE && !hash_page(roots, tree.root, page)) return false;
     }
     return true;
 }
@@ -92,11 +64,11 @@ static bool hash_roots(int file, uint64_t page_bytes, const LmdbMetaPage *meta, 
         errno = EINVAL;
         return false;
     }
-    for (size_t i = 0; i < ROOT_COUNT; i++) {
+    for (size_t i = 0; i < LMDB_ROOT_COUNT; i++) {
         uint64_t root = meta->trees[i].root;
-        if (root == NO_PAGE) continue;
+        if (root == LMDB_NO_PAGE) continue;
         if (!hash_page(&roots, root, page)) return false;
-        bool is_of_tables = i == ROOT_COUNT - 1;
+        bool is_of_tables = i == LMDB_ROOT_COUNT - 1;
         if (is_of_tables && !hash_tables(&roots, page)) return false;
     }
     memcpy(out, roots.hash.bytes, HASH_BYTES);
@@ -105,7 +77,7 @@ static bool hash_roots(int file, uint64_t page_bytes, const LmdbMetaPage *meta, 
 
 int meta_page_take(int data_file, size_t page_bytes, FlushNote *note)
 {
-    for (uint64_t i = 0; i < META_COUNT; i++) {
+    for (uint64_t i = 0; i < LMDB_META_COUNT; i++) {
         if (!file_at_read(data_file, note->meta, sizeof(note->meta), i * page_bytes)) return errno;
         LmdbMetaPage meta;
         memcpy(&meta, note->meta, sizeof(meta));
@@ -132,8 +104,8 @@ int meta_page_put_back(int data_file, const FlushNote *note)
 {
     uint8_t bytes[FLUSH_NOTE_META_BYTES];
     memcpy(bytes, note->meta, sizeof(bytes));
-    for (uint64_t i = 0; i < META_COUNT; i++) {
-        memcpy(bytes + offsetof(LmdbMetaPage, page), &i, sizeof(i));
+    for (uint64_t i = 0; i < LMDB_META_COUNT; i++) {
+        memcpy(bytes + offsetof(LmdbMetaPage, header.page), &i, sizeof(i));
         if (!file_at_write(data_file, bytes, sizeof(bytes), i * note->page_bytes)) return errno;
     }
     return fsync(data_file) != 0 ? errno : 0;
@@ -146,10 +118,10 @@ bool meta_page_is_unfinished(int data_file)
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     struct stat status;
     if (fstat(data_file, &status) != 0 || status.st_size == 0 ||
-        (uint64_t)status.st_size > META_COUNT * page_bytes) {
+        (uint64_t)status.st_size > LMDB_META_COUNT * page_bytes) {
         return false;
     }
-    for (uint64_t i = 0; i < META_COUNT; i++) {
+    for (uint64_t i = 0; i < LMDB_META_COUNT; i++) {
         static const LmdbMetaPage ZEROS;
         LmdbMetaPage meta;
         if (!file_at_read(data_file, &meta, sizeof(meta), i * page_bytes)) return false;
