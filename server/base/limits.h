@@ -81,9 +81,11 @@ enum {
     READERS_WAIT_MS_MAX = 1000, // for readers of other processes, before lock.mdb is made again
     FLUSH_MS_DEFAULT = 100,     // until a commit of a relaxed store is flushed
     FLUSH_MS_MAX = 60 * 1000,   //
-    SET_BACK_SKIP_MS = 2 * 60 * 1000, // of IDs after a power cut: FLUSH_MS_MAX and a long flush
-    UNFLUSHED_BYTES_BEGIN = 8 * 1024 * 1024, // a flush begins at once
-    UNFLUSHED_BYTES_MAX = 64 * 1024 * 1024,  // writes wait for the flush
+    SET_BACK_SKIP_MS = 2 * 60 * 1000,    // of IDs after a power cut: FLUSH_MS_MAX and a long flush
+    LOG_SEGMENT_BYTES_MIN = 1024 * 1024, // of the first segment of a store's log
+    LOG_SEGMENT_BYTES_MAX = 16 * 1024 * 1024, // unless a record needs more
+    UNFLUSHED_BYTES_BEGIN = 8 * 1024 * 1024,  // a flush begins at once
+    UNFLUSHED_BYTES_MAX = 64 * 1024 * 1024,   // writes wait for the flush
 
     // The writer.
     LEADER_REQUEST_BYTES_MAX = 64 * 1024, // of a write that may run on the thread of a connection

@@ -1,0 +1,35 @@
+// The log: makes a batch durable by appending one record.
+//
+// This is the seam between those who write records (server/kv) and the places that keep them:
+// log_file.h keeps them in files of the store's directory. One thread at a time may append; any
+// thread may call the rest.
+
+#pragma once
+
+#include <stdatomic.h>
+
+#include "log/record.h"
+
+typedef struct Log Log;
+
+typedef struct LogOps {
+    // Appends a sealed record behind the last one. It is on the disk after a flush.
+    // ERROR_STORE_FULL, ERROR_OUT_OF_MEMORY: nothing was stored, and the same position may be
+    // appended again. Any other error: the log cannot go on, and the store must be closed; the
+    // record is not there after the next start, or nobody knows (`detail` says which).
+    Error (*append)(Log *log, const LogRecord *record, const uint8_t header[LOG_HEADER_BYTES],
+                    ErrorDetail *detail);
+    // Returns when all that was appended before is on the disk. ERROR_IO: it may not be there, and
+    // every later call is the same error.
+    Error (*flush)(Log *log, ErrorDetail *detail);
+    // The rows have been flushed up to this position, so records up to it are not needed.
+    void (*trim)(Log *log, uint64_t through);
+    void (*close)(Log *log);
+} LogOps;
+
+struct Log {
+    const LogOps *ops;
+    atomic_uint_fast64_t appended; // position of the last record
+    atomic_uint_fast64_t flushed;  // the log is on the disk up to this position
+    atomic_uint_fast64_t bytes;    // of all records since the log was opened
+};
