@@ -317,9 +317,13 @@ TEST(meta_pages_that_cannot_be_right_are_found)
     write_meta(file, &bad, index);
     check_found("it says that pages have");
     bad = meta;
-    bad.txn_id += 1000;
+    bad.txn_id += 2;
     write_meta(file, &bad, index);
-    check_found("the other meta page");
+    check_found("does not follow that of page");
+    bad = meta;
+    bad.txn_id -= 1;
+    write_meta(file, &bad, index);
+    check_found("does not follow that of page");
     bad = meta;
     bad.last_page = UINT64_MAX;
     write_meta(file, &bad, index);

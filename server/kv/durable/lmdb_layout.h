@@ -1,9 +1,9 @@
 // The layout of data.mdb as LMDB 0.9 writes it (data version 1), for code that reads its pages
 // without LMDB. All numbers are in the byte order of the machine.
 //
-// A page begins with a PageHeader. A tree's page then has an array of offsets, one for each node,
-// which grows up to `lower`; the nodes fill the page from `upper` to its end without gaps, each with
-// an even size. A large value has overflow pages of its own, of which only the first has a header.
+// A page begins with a header. A tree's page then has an array of offsets, one for each node, which
+// ends at `lower`; the nodes fill the page from `upper` to its end without gaps, each with an even
+// size. A large value has overflow pages of its own, of which only the first has a header.
 
 #pragma once
 
@@ -43,8 +43,8 @@ typedef struct LmdbPageHeader {
     uint16_t pad, flags, lower, upper; // `lower` and `upper`, of an overflow page: count of pages
 } LmdbPageHeader;
 
-// A node's key follows its header, and its value the key. In a branch, `low`, `high` and `flags` are
-// the number of the child page, and there is no value; the first node's key means nothing.
+// A node's key follows its header, and its value the key. In a branch, `low`, `high` and `flags`
+// are the number of the child page, and there is no value; the first node's key means nothing.
 typedef struct LmdbNode {
     uint16_t low, high, flags, key_bytes; // of a leaf: `low` and `high` are the value's size
 } LmdbNode;

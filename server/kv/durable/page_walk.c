@@ -1,14 +1,17 @@
-// The page walk: chooses the state, walks its trees, and then compares all pages with the free list.
+// The page walk: chooses the state, walks its trees, and compares all pages with the free list.
 
-#include "kv/durable/page_walk_fields.h"
+#include "kv/durable/page_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "kv/durable/page_walk_fields.h"
 
 void page_walk_find(PageWalk *walk, uint64_t page, const char *format, ...)
 {
@@ -96,60 +99,80 @@ void page_walk_read_ahead(PageWalk *walk, size_t count)
     }
 }
 
-// Reads a meta page, whose place depends on the size of a page: the first one tells it.
-static bool read_meta(PageWalk *walk, uint64_t index, LmdbMetaPage *out)
+static bool is_page_size(uint64_t bytes)
 {
-    *out = (LmdbMetaPage){.magic = 0};
-    if (!page_walk_read_at(walk, index, index * walk->page_bytes, out, sizeof(*out))) return false;
-    if (out->magic != (uint32_t)LMDB_MAGIC || out->version != LMDB_VERSION ||
-        out->header.flags != LMDB_PAGE_META || out->header.page != index) {
+    return bytes >= LMDB_PAGE_BYTES_MIN && bytes <= LMDB_PAGE_BYTES_MAX &&
+           (bytes & (bytes - 1)) == 0;
+}
+
+// Reads both meta pages, until they are the same twice: another process may be writing one. What
+// the file does not have is zeros. The place of the second depends on the page size in the first.
+static void read_metas(PageWalk *walk, LmdbMetaPage metas[LMDB_META_COUNT])
+{
+    enum { TRIES = 100 };
+    LmdbMetaPage last[LMDB_META_COUNT];
+    for (int i = 0; i < TRIES; i++) {
+        memset(last, 0, sizeof(last));
+        if (i > 0) memcpy(last, metas, sizeof(last));
+        memset(metas, 0, LMDB_META_COUNT * sizeof(*metas));
+        (void)!pread(walk->options->file, &metas[0], sizeof(*metas), 0);
+        uint32_t bytes = metas[0].trees[LMDB_FREE_LIST].pad;
+        walk->page_bytes = is_page_size(bytes) ? bytes : (size_t)sysconf(_SC_PAGESIZE);
+        (void)!pread(walk->options->file, &metas[1], sizeof(*metas), (off_t)walk->page_bytes);
+        if (i > 0 && memcmp(last, metas, sizeof(last)) == 0) return;
+    }
+}
+
+static bool meta_check(PageWalk *walk, const LmdbMetaPage *meta, uint64_t index)
+{
+    if (meta->magic != (uint32_t)LMDB_MAGIC || meta->version != LMDB_VERSION ||
+        meta->header.flags != LMDB_PAGE_META || meta->header.page != index) {
         page_walk_find(walk, index, "it is not a meta page of LMDB 0.9");
         return false;
     }
-    uint32_t bytes = out->trees[LMDB_FREE_LIST].pad;
-    bool is_size =
-        bytes >= LMDB_PAGE_BYTES_MIN && bytes <= LMDB_PAGE_BYTES_MAX && (bytes & (bytes - 1)) == 0;
-    bool is_other = index > 0 && bytes != walk->page_bytes;
-    if (!is_size || is_other) {
-        page_walk_find(walk, index, "it says that pages have %u bytes", bytes);
-        return false;
-    }
-    walk->page_bytes = bytes;
-    return true;
+    if (meta->trees[LMDB_FREE_LIST].pad == walk->page_bytes) return true;
+    page_walk_find(walk, index, "it says that pages have %u bytes",
+                   meta->trees[LMDB_FREE_LIST].pad);
+    return false;
 }
 
-// Returns whether both meta pages of a file that nobody writes belong together: LMDB writes them in
-// turn.
+// LMDB writes the meta pages in turn, the one with the parity of the transaction. Where recovery
+// put a state back, both have it.
 static void compare_metas(PageWalk *walk, const LmdbMetaPage *metas)
 {
-    uint64_t a = metas[0].txn_id, b = metas[1].txn_id;
-    if (walk->options->txn_id != 0 || (a > b ? a - b : b - a) <= 1) return;
-    page_walk_find(walk, a < b ? 0 : 1, "it has transaction %llu, the other meta page %llu",
-                   (unsigned long long)(a < b ? a : b), (unsigned long long)(a < b ? b : a));
+    uint64_t newer = metas[1].txn_id > metas[0].txn_id, id = metas[newer].txn_id;
+    uint64_t other_id = metas[!newer].txn_id;
+    size_t from = offsetof(LmdbMetaPage, trees);
+    bool is_same = memcmp((const uint8_t *)&metas[0] + from, (const uint8_t *)&metas[1] + from,
+                          sizeof(*metas) - from) == 0;
+    if (id == other_id ? is_same : id == other_id + 1 && id % 2 == newer) return;
+    page_walk_find(walk, newer, "its transaction %llu does not follow that of page %d, %llu",
+                   (unsigned long long)id, (int)!newer, (unsigned long long)other_id);
 }
 
 // Chooses the meta page to walk. Sets `*out_index` to -1, with findings, if there is none.
 static Error choose_meta(PageWalk *walk, ErrorDetail *detail, LmdbMetaPage *out, int *out_index)
 {
     LmdbMetaPage metas[LMDB_META_COUNT];
-    bool is_meta[LMDB_META_COUNT];
+    uint64_t wanted = walk->options->txn_id;
+    bool are_sound = true;
     *out_index = -1;
-    walk->page_bytes = (size_t)sysconf(_SC_PAGESIZE); // unless the first meta page says otherwise
+    read_metas(walk, metas);
     for (uint64_t i = 0; i < LMDB_META_COUNT; i++) {
-        is_meta[i] = read_meta(walk, i, &metas[i]);
+        bool is_sound = meta_check(walk, &metas[i], i);
+        are_sound = are_sound && is_sound;
         bool is_newer = *out_index < 0 || metas[i].txn_id > metas[*out_index].txn_id;
-        bool is_wanted = walk->options->txn_id == 0 || metas[i].txn_id == walk->options->txn_id;
-        if (is_meta[i] && is_newer && is_wanted) *out_index = (int)i;
+        bool is_wanted = wanted == 0 || metas[i].txn_id == wanted;
+        if (is_sound && is_newer && is_wanted) *out_index = (int)i;
     }
+    if (are_sound) compare_metas(walk, metas);
     if (walk->options->meta.size >= sizeof(*out)) {
         memcpy(out, walk->options->meta.bytes, sizeof(*out));
         *out_index = 0;
         return ERROR_NONE;
     }
-    if (is_meta[0] && is_meta[1]) compare_metas(walk, metas);
     if (*out_index >= 0) *out = metas[*out_index];
-    if (*out_index >= 0 || walk->options->txn_id == 0 || !is_meta[0] || !is_meta[1])
-        return ERROR_NONE;
+    if (*out_index >= 0 || wanted == 0 || !are_sound) return ERROR_NONE;
     return error_say(detail, ERROR_UNAVAILABLE, "the state to walk is no longer in the file");
 }
 

@@ -2,8 +2,9 @@
 
 #pragma once
 
+#include "base/error.h"
 #include "kv/durable/lmdb_layout.h"
-#include "kv/durable/page_walk.h"
+#include "kv/durable/page_walk_options.h"
 
 enum {
     PAGE_WALK_TABLES_MAX = 256,
@@ -56,8 +57,8 @@ void page_walk_find(PageWalk *walk, uint64_t page, const char *format, ...) PRIN
 bool page_walk_read(PageWalk *walk, uint64_t page, void *bytes, size_t size);
 bool page_walk_read_at(PageWalk *walk, uint64_t page, uint64_t offset, void *bytes, size_t size);
 
-// Notes that `count` pages from `page` are in use. Returns false, with a finding, if they are not in
-// the file or used already. `by` is the page that names them.
+// Notes that `count` pages from `page` are in use. Returns false, with a finding, if they are not
+// in the file or used already. `by` is the page that names them.
 bool page_walk_claim(PageWalk *walk, uint64_t page, uint64_t count, uint64_t by);
 
 // Asks the kernel to read `count` pages of walk->children, which are sorted by this.
@@ -83,8 +84,8 @@ static inline void page_bit_set(uint8_t *bits, uint64_t page)
 
 // page_walk_nodes.c
 
-// Checks a page that a tree has, except for what its keys are. Returns false, with a finding, if its
-// nodes cannot be read.
+// Checks a page that a tree has, except for what its keys are. Returns false, with a finding, if
+// its nodes cannot be read.
 bool page_nodes_check(PageWalk *walk, const Tree *tree, TreePage *page);
 
 // A node of a page that was checked.

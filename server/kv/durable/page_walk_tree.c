@@ -48,8 +48,8 @@ static size_t bad_key(const Tree *tree, const TreePage *page, Range range)
     return page->count;
 }
 
-// Claims and checks the first page of a value's overflow pages. Returns false if the value cannot be
-// read.
+// Claims and checks the first page of a value's overflow pages. Returns false if the value cannot
+// be read.
 static bool claim_overflow(PageWalk *walk, Tree *tree, uint64_t first, size_t size, uint64_t by)
 {
     LmdbPageHeader header;
