@@ -12,6 +12,7 @@
 #include "store/session_update.h"
 
 static const char FIXTURE[] = SOURCE_DIR "/tests/store/fixtures/format-1.mdb.gz";
+static const char FIXTURE_2[] = SOURCE_DIR "/tests/store/fixtures/format-2.mdb.gz";
 
 typedef struct Path {
     char text[512];
@@ -37,6 +38,11 @@ static void run(const char *format, const char *first, const char *second)
 static void place_fixture(void)
 {
     run("gzip -dc '%s' >'%s'", FIXTURE, path_of("data.mdb").text);
+}
+
+static void place_fixture_2(void)
+{
+    run("gzip -dc '%s' >'%s'", FIXTURE_2, path_of("data.mdb").text);
 }
 
 static void make_like_format_1(StoreFixture *f)
@@ -116,6 +122,19 @@ TEST(store_of_format_1_is_migrated_and_lists_its_sessions_by_state)
     query.status = SESSION_STATUS_BUSY;
     CHECK_EQ(count_sessions(f, query), 1);
     CHECK(access(path_of("migrating").text, F_OK) != 0);
+}
+
+// It has a tombstone, a pending purge, records of several chunks, external IDs that two sessions
+// share, and IDs that were issued while the clock was 1000 hours ahead.
+TEST(store_of_format_2_opens_whole_and_its_purge_goes_on)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
+    place_fixture_2();
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    check_clean(f);
+    run_purges(f);
+    check_clean(f);
+    CHECK_EQ(count_sessions(f, active_sessions()), 10);
 }
 
 TEST(migrated_store_can_be_written_and_opened_again)
