@@ -7,6 +7,7 @@
 #include "kv/durable/file_names.h"
 #include "kv/durable/flush.h"
 #include "kv/durable/lmdb_error.h"
+#include "kv/durable/ownership.h"
 #include "kv/kv_fields.h"
 
 static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail);
@@ -71,10 +72,14 @@ static Error open_tables(Kv *kv, const KvOptions *options, ErrorDetail *detail)
             code = mdb_dbi_open(txn, name, flags, &kv->tables[i]);
             if (code == MDB_NOTFOUND && is_other) code = 0;
         }
-        if (code)
+        Error lost = ERROR_NONE;
+        if (code == 0 && !is_read_only)
+            lost = ownership_note_commit(kv->file, mdb_txn_id(txn), detail);
+        if (code || lost)
             mdb_txn_abort(txn);
         else
             code = mdb_txn_commit(txn); // also of a reader: an abort would close the tables
+        if (lost) return lost;
     }
     MDB_envinfo info;
     if (code == 0 && kv->file->flusher && mdb_env_info(kv->lmdb, &info) == 0)

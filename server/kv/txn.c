@@ -15,6 +15,7 @@
 #include "kv/durable/file_names.h"
 #include "kv/durable/flush.h"
 #include "kv/durable/lmdb_error.h"
+#include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/kv_fields.h"
 
@@ -57,12 +58,19 @@ __attribute__((cold)) Error kv_txn_fail(KvTxn *txn, int code, const char *operat
     return note_failure(txn, lmdb_fail(txn->detail, code, operation, directory, KV_FILE_DATA));
 }
 
+// A relaxed store has its name checked by each flush.
+static Error admit_write(Kv *kv, ErrorDetail *detail)
+{
+    Flusher *flusher = kv->file->flusher;
+    return flusher ? flush_admit(flusher, detail) : ownership_check_name(kv->file, detail);
+}
+
 Error kv_begin(Kv *kv, bool is_write, ErrorDetail *detail, KvTxn **out_txn)
 {
     assert(!(is_write && kv->file->is_read_only));
     if (data_file_is_of_parent(kv->file)) return data_file_refuse_child(detail);
     Error error = kv_ask_seam(kv, is_write ? KV_BEGIN_WRITE : KV_BEGIN_READ, 0);
-    if (!error && is_write && kv->file->flusher) error = flush_admit(kv->file->flusher, detail);
+    if (!error && is_write) error = admit_write(kv, detail);
     if (error) return error;
 
     KvTxn *txn = malloc(sizeof(*txn));
@@ -76,6 +84,11 @@ Error kv_begin(Kv *kv, bool is_write, ErrorDetail *detail, KvTxn **out_txn)
         return lmdb_fail(detail, code, "begin a transaction on", kv->file->directory, KV_FILE_DATA);
     }
     atomic_fetch_add_explicit(&kv->txn_count, 1, memory_order_relaxed);
+    if (is_write) error = ownership_check_txn(kv->file, mdb_txn_id(txn->lmdb), detail);
+    if (error) {
+        kv_abort(&txn);
+        return error;
+    }
     *out_txn = txn;
     return ERROR_NONE;
 }
@@ -151,23 +164,26 @@ Error kv_commit(KvTxn **inout_txn)
     }
     Error error = txn->failure;
     if (!error) error = kv_ask_seam(kv, KV_COMMIT, 0);
+    uint64_t txn_id = mdb_txn_id(txn->lmdb);
+    if (!error) error = ownership_note_commit(kv->file, txn_id, txn->detail);
     if (error) {
         kv_abort(inout_txn);
         return error;
     }
     MDB_txn *lmdb = txn->lmdb;
-    uint64_t id = txn->write_count > 0 ? mdb_txn_id(lmdb) : 0;
+    bool is_changed = txn->write_count > 0;
     uint64_t bytes = page_bytes_of(txn);
     ErrorDetail *detail = txn->detail;
     forget_txn(txn);
     *inout_txn = NULL;
     int code = mdb_txn_commit(lmdb);
     if (code) {
+        ownership_forget_commit(kv->file, txn_id);
         error = commit_error(kv->file, code, detail);
         if (error == ERROR_STORE_FULL) make_room(kv);
         return error;
     }
-    if (kv->file->flusher && id > 0) flush_committed(kv->file->flusher, id, bytes);
+    if (kv->file->flusher && is_changed) flush_committed(kv->file->flusher, txn_id, bytes);
 
     (void)kv_ask_seam(kv, KV_COMMITTED, 0);
     return ERROR_NONE;

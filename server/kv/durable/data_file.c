@@ -23,6 +23,7 @@
 #include "kv/durable/flush.h"
 #include "kv/durable/lmdb_error.h"
 #include "kv/durable/lock_pair.h"
+#include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/durable/recovery.h"
 #include "os/file_system.h"
@@ -56,12 +57,14 @@ Error data_file_open(const DataFileOptions *options, ErrorDetail *detail, DataFi
     if (!file) return error_say(detail, ERROR_OUT_OF_MEMORY, "no memory to open the store");
     file->is_read_only = options->read_only;
     file->generation = process_generation();
+    file->ownership.directory = -1;
 
     pthread_mutex_lock(&registry_mutex);
     error = open_registered(file, options, detail);
     if (error && file->lmdb) mdb_env_close(file->lmdb);
     pthread_mutex_unlock(&registry_mutex);
     if (error) {
+        ownership_end(file);
         free(file);
         return error;
     }
@@ -91,6 +94,7 @@ void data_file_close(DataFile *file)
         mdb_env_close(file->lmdb);
         pthread_mutex_unlock(&registry_mutex);
     }
+    ownership_end(file);
     free(file);
 }
 
@@ -174,6 +178,7 @@ static Error open_registered(DataFile *file, const DataFileOptions *options, Err
     }
     if (code == 0) code = mdb_env_get_path(file->lmdb, &file->directory);
     if (code == 0) code = identify_files(file, directory);
+    if (code == 0) code = ownership_begin(file, options);
     if (code) return lmdb_fail(detail, code, "open", directory, KV_FILE_DATA);
 
     if (is_owner) lock_pair_note(directory, file->data_id, file->lock_id);

@@ -11,6 +11,16 @@
 #include "os/process.h"
 #include "report/error_detail.h"
 
+// What ownership.c compares with.
+typedef struct Ownership {
+    int directory;                  // of the file; -1: its name is not checked
+    atomic_uint_fast64_t bytes;     // the file's size at the last check
+    uint64_t last_txn;              // committed by this process; under LMDB's writer lock
+    atomic_uint_fast64_t noted_txn; // was about to be committed; 0: none
+    atomic_bool is_lost;
+    ErrorDetail cause; // set before is_lost, and never again
+} Ownership;
+
 struct DataFile {
     MDB_env *lmdb;
     const char *directory; // owned by `lmdb`
@@ -21,6 +31,7 @@ struct DataFile {
     atomic_bool is_set_back;
     atomic_bool is_outgrown; // pages are in use that the map does not reach
     FileId data_id, lock_id;
+    Ownership ownership;
     DataFile *next; // in the registry, under its mutex
 };
 

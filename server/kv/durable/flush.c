@@ -21,6 +21,7 @@
 #include "kv/durable/flush_note.h"
 #include "kv/durable/lmdb_error.h"
 #include "kv/durable/meta_page.h"
+#include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
 #include "os/clock.h"
 #include "os/directory.h"
@@ -75,6 +76,17 @@ static Error fail(Flusher *flusher, int code, const char *operation, const char 
     (void)lmdb_fail(&flusher->failure, code, operation, flusher->file->directory, name);
     log_write(LOG_ERROR, "the store cannot be flushed", "detail=\"%s\"", flusher->failure.text);
     atomic_store(&flusher->has_failed, true);
+    return ERROR_IO;
+}
+
+// Notes for good that the file is not this process's any more (ownership.h). A flush would promise
+// what it cannot keep, and its note could hide that of the other process.
+static Error fail_lost(Flusher *flusher, const ErrorDetail *cause)
+{
+    if (!atomic_load(&flusher->has_failed)) {
+        flusher->failure = *cause;
+        atomic_store(&flusher->has_failed, true);
+    }
     return ERROR_IO;
 }
 
@@ -185,6 +197,7 @@ static Error mark_clean(Flusher *flusher)
     FlushNote clean = {.state = FLUSH_NOTE_CLEAN,
                        .is_set_back = atomic_load(&flusher->file->is_set_back)};
     if (flusher->notes.file < 0 || atomic_load(&flusher->has_failed)) return ERROR_IO;
+    if (ownership_check_name(flusher->file, NULL)) return ERROR_IO;
     return flush_and_note(flusher, &clean);
 }
 
@@ -222,6 +235,11 @@ static Error pin_newest(Flusher *flusher, MDB_txn **out_pin, FlushNote *note)
     MDB_txn *writer;
     int code = mdb_txn_begin(env, NULL, 0, &writer); // nobody commits until this is aborted
     if (code) return fail(flusher, code, "begin a transaction on", KV_FILE_DATA);
+    ErrorDetail cause;
+    if (ownership_check_txn(flusher->file, mdb_txn_id(writer), &cause)) {
+        mdb_txn_abort(writer);
+        return fail_lost(flusher, &cause);
+    }
     code = mdb_txn_begin(env, NULL, MDB_RDONLY, out_pin);
     if (code == MDB_READERS_FULL && reader_slots_clear_dead(flusher->file) > 0) {
         code = mdb_txn_begin(env, NULL, MDB_RDONLY, out_pin);
@@ -279,7 +297,9 @@ static Error flush_and_note(Flusher *flusher, FlushNote *note)
 // Flushes what was committed until now. The caller must hold `flush_mutex`.
 static Error flush_once(Flusher *flusher)
 {
+    ErrorDetail cause;
     if (atomic_load(&flusher->has_failed)) return ERROR_IO;
+    if (ownership_check_name(flusher->file, &cause)) return fail_lost(flusher, &cause);
     MDB_txn *pin = NULL;
     FlushNote note = {.state = FLUSH_NOTE_FLUSHED,
                       .is_set_back = atomic_load(&flusher->file->is_set_back)};
