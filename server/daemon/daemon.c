@@ -28,7 +28,7 @@
 #include "transport/transport.h"
 
 enum {
-    TICK_MS = 15 * 1000, // between two clearings of dead readers
+    TICK_MS = 15 * 1000, // between two looks at the store's file and its dead readers
     DRAIN_MS = 5 * 1000,
     REFUSE_MS = 1000,        // after that, to send the replies of refused writes
     QUIET_TICKS_TRIMMED = 2, // the second tick gives back what was freed late
@@ -297,19 +297,18 @@ static TinedExit daemon_serve(Daemon *daemon)
     int64_t idle_exit_ms = daemon->config->idle_exit_ms;
     int tick_ms = idle_exit_ms > 0 && idle_exit_ms < TICK_MS ? (int)idle_exit_ms : TICK_MS;
     daemon->idle_since_ns = clock_monotonic_ns();
+    Store *store = engine_store(daemon->engine);
     for (;;) {
-        switch (signals_wait(tick_ms)) {
-        case WAKE_STOP: return TINED_EXIT_STOPPED;
-        case WAKE_REOPEN: log_reopen(daemon); break;
-        case WAKE_FAILED: return TINED_EXIT_STORE;
-        case WAKE_TIMEOUT:
-            store_clear_dead_readers(engine_store(daemon->engine));
-            if (store_is_failed(engine_store(daemon->engine))) return TINED_EXIT_STORE;
-            if (is_idle_too_long(daemon)) {
-                log_write(LOG_INFO, "idle for long enough", NULL);
-                return TINED_EXIT_STOPPED;
-            }
-            break;
+        Wake wake = signals_wait(tick_ms);
+        if (wake == WAKE_STOP) return TINED_EXIT_STOPPED;
+        if (wake == WAKE_REOPEN) log_reopen(daemon);
+        bool is_lost = store_check_owner(store, &daemon->detail) != ERROR_NONE;
+        if (is_lost || store_is_failed(store)) return TINED_EXIT_STORE;
+        if (wake != WAKE_TIMEOUT) continue;
+        store_clear_dead_readers(store);
+        if (is_idle_too_long(daemon)) {
+            log_write(LOG_INFO, "idle for long enough", NULL);
+            return TINED_EXIT_STOPPED;
         }
     }
 }

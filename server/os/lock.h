@@ -1,4 +1,5 @@
-// Lock files: a file that only one process at a time can lock, and that contains its pid.
+// Lock files and locked directories: only one process at a time can lock one. A lock file contains
+// the pid of its holder.
 
 #pragma once
 
@@ -10,6 +11,11 @@
 // ERROR_IO.
 MUST_USE Error lock_take(const char *path, const char *what, const char *advice,
                          ErrorDetail *detail, int *out_descriptor);
+
+// Locks a directory, so that a removed lock file lets nobody in. The caller closes `*out_descriptor`,
+// or ends, to release it. ERROR_UNAVAILABLE: another process holds it; `detail` as above. ERROR_IO.
+MUST_USE Error lock_take_directory(const char *path, const char *advice, ErrorDetail *detail,
+                                   int *out_descriptor);
 
 // Releases the lock and removes the file. (Closing the descriptor releases it, too, but leaves the
 // file with the old pid.) `descriptor` may be -1.

@@ -145,14 +145,14 @@ static Error restore_locked(const RestoreOptions *options, ErrorDetail *detail, 
 Error backup_restore(const RestoreOptions *options, ErrorDetail *detail, Verified *out,
                      bool *out_is_kept)
 {
-    int lock;
+    StoreLock lock;
     *out = (Verified){.is_read = false};
     *out_is_kept = false;
     Error error = directory_make(options->directory, detail);
     if (!error) error = store_files_lock(options->directory, LOCK_ADVICE, detail, &lock);
     if (error) return error;
     error = restore_locked(options, detail, out, out_is_kept);
-    close(lock);
+    store_files_unlock(&lock);
     return error;
 }
 
@@ -176,11 +176,11 @@ static Error compact_locked(const char *directory, const BackupHooks *hooks, Err
 Error backup_compact(const char *directory, const BackupHooks *hooks, ErrorDetail *detail,
                      Verified *out)
 {
-    int lock;
+    StoreLock lock;
     *out = (Verified){.is_read = false};
     Error error = store_files_lock(directory, LOCK_ADVICE, detail, &lock);
     if (error) return error;
     error = compact_locked(directory, hooks, detail, out);
-    close(lock);
+    store_files_unlock(&lock);
     return error;
 }

@@ -62,10 +62,23 @@ uint64_t store_files_bytes(const char *directory)
 }
 
 Error store_files_lock(const char *directory, const char *advice, ErrorDetail *detail,
-                       int *out_descriptor)
+                       StoreLock *out)
 {
-    return lock_take(store_path(directory, STORE_FILE_LOCK).text, directory, advice, detail,
-                     out_descriptor);
+    StorePath path = store_path(directory, STORE_FILE_LOCK);
+    *out = STORE_LOCK_NONE;
+    Error error = lock_take(path.text, directory, advice, detail, &out->file);
+    if (!error) error = lock_take_directory(directory, advice, detail, &out->directory);
+    if (!error) return ERROR_NONE;
+    lock_remove(path.text, out->file); // it is new: the holder's was removed
+    *out = STORE_LOCK_NONE;
+    return error;
+}
+
+void store_files_unlock(StoreLock *lock)
+{
+    if (lock->directory >= 0) close(lock->directory);
+    if (lock->file >= 0) close(lock->file);
+    *lock = STORE_LOCK_NONE;
 }
 
 void store_files_paths(const char *directory, StorePath out_paths[STORE_FILES_COUNT])

@@ -38,10 +38,20 @@ bool store_files_exist(const char *directory);
 // Returns the size of the store's data file. 0: there is no store in `directory`.
 uint64_t store_files_bytes(const char *directory);
 
-// Locks a store. The caller closes `*out_descriptor` to unlock it. ERROR_UNAVAILABLE: another
-// process holds the lock; `detail` names it and ends with `advice`. ERROR_IO.
+// The locks of a store: of the lock file, which names the holder, and of the directory itself, so
+// that removing the lock file lets nobody in.
+typedef struct StoreLock {
+    int file, directory; // -1: not held
+} StoreLock;
+
+#define STORE_LOCK_NONE ((StoreLock){.file = -1, .directory = -1})
+
+// Locks a store. The caller unlocks it with store_files_unlock. ERROR_UNAVAILABLE: another process
+// holds a lock; `detail` names it and ends with `advice`. ERROR_IO.
 MUST_USE Error store_files_lock(const char *directory, const char *advice, ErrorDetail *detail,
-                                int *out_descriptor);
+                                StoreLock *out);
+// Does nothing if the locks are not held.
+void store_files_unlock(StoreLock *lock);
 
 // Removes the files that opening a store adds to its data. The store must not be open.
 void store_files_clean(const char *directory);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/durable/recovery.h"
 #include "kv/durable/trim.h"
@@ -29,7 +30,7 @@ struct Store {
     char *directory; // owned
     Kv *kv;          // owned
     DataFile *file;  // of `kv`
-    int lock_fd;     // holds the flock while the store is open
+    StoreLock lock;  // held while the store is open
     char instance_id[INSTANCE_ID_BYTES + 1];
     Random random;       // used by the thread of the write transaction only
     StoreState state;    // as committed; used by the thread of the write transaction only
@@ -139,7 +140,7 @@ static Error store_open_directory(Store *store, ErrorDetail *detail)
     }
     if (store->options.is_beside) return ERROR_NONE;
     return store_files_lock(store->directory, "stop it or take another directory", detail,
-                            &store->lock_fd);
+                            &store->lock);
 }
 
 Error store_attach(const StoreOptions *options, ErrorDetail *detail, Store **out_store,
@@ -152,7 +153,7 @@ Error store_attach(const StoreOptions *options, ErrorDetail *detail, Store **out
     }
     Store *store = calloc(1, sizeof(Store));
     if (!store) return ERROR_OUT_OF_MEMORY;
-    store->lock_fd = -1;
+    store->lock = STORE_LOCK_NONE;
     store->options = *options;
     options_fill(&store->options);
     store->directory = strdup(options->directory);
@@ -212,7 +213,7 @@ void store_close(Store *store)
 {
     if (!store) return;
     kv_close(store->kv);
-    if (store->lock_fd >= 0) close(store->lock_fd);
+    store_files_unlock(&store->lock);
     free(store->directory);
     free(store);
 }
@@ -272,6 +273,11 @@ void store_clear_dead_readers(Store *store)
     (void)reader_slots_clear_dead(store->file);
 }
 
+Error store_check_owner(Store *store, ErrorDetail *detail)
+{
+    return ownership_check_name(store->file, detail);
+}
+
 bool store_is_set_back(const Store *store)
 {
     return recovery_is_set_back(store->file);
@@ -285,7 +291,11 @@ void store_forget_set_back(Store *store)
 static Error refuse_closed(const Store *store, ErrorDetail *detail)
 {
     ErrorDetail cause = store->failure;
-    if (!atomic_load(&store->is_failed)) flush_tell_failure(store->file, &cause);
+    if (ownership_is_lost(store->file)) {
+        ownership_tell_loss(store->file, &cause);
+    } else if (!atomic_load(&store->is_failed)) {
+        flush_tell_failure(store->file, &cause);
+    }
     return error_say(detail, ERROR_CLOSED, "the store closed itself and must be reopened: %s",
                      cause.text);
 }
@@ -316,7 +326,8 @@ Error txn_state(Txn *txn, StoreState *out)
 
 bool store_is_failed(const Store *store)
 {
-    return atomic_load(&store->is_failed) || flush_has_failed(store->file);
+    return atomic_load(&store->is_failed) || flush_has_failed(store->file) ||
+           ownership_is_lost(store->file);
 }
 
 void txn_serve(Txn *txn, Arena *arena, ErrorDetail *detail, Slice operation_id)

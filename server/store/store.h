@@ -94,6 +94,10 @@ void store_trim(Store *store);
 // Clears the reader slots of processes that have died.
 void store_clear_dead_readers(Store *store);
 
+// Checks whether the file was moved, removed or cut short (kv/durable/ownership.h). ERROR_IO: it was,
+// and the store has closed itself.
+MUST_USE Error store_check_owner(Store *store, ErrorDetail *detail);
+
 const StoreOptions *store_options(const Store *store);
 const char *store_instance_id(const Store *store); // borrowed until the store is closed
 
@@ -146,8 +150,8 @@ MUST_USE Error txn_set_format(Txn *txn, uint64_t format);
 // Gives the store a new instance ID. It takes effect the next time the store is loaded.
 MUST_USE Error txn_renew_instance(Txn *txn);
 
-// Returns whether a failed commit, or a failed flush of a relaxed store, has closed the store for
-// good.
+// Returns whether a failed commit, a failed flush of a relaxed store, or another process that writes
+// to the file, has closed the store for good.
 bool store_is_failed(const Store *store);
 
 // Issues the next ID: the clock's millisecond and random bits. Within the same millisecond, and

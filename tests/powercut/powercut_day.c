@@ -308,7 +308,7 @@ static void overtake(Work *work)
 // As `tine compact-db` does it.
 static void compact(Work *work)
 {
-    int lock;
+    StoreLock lock;
     StorePath partial;
     ErrorDetail detail = {{0}};
     CHECK_EQ(store_files_lock(work->store, "", &detail, &lock), 0);
@@ -316,7 +316,7 @@ static void compact(Work *work)
     StoreCopy copy = {.from = work->store, .to = partial.text, .is_compact = true};
     CHECK_EQ(store_copy(&copy, &detail), ERROR_NONE);
     CHECK_EQ(backup_replace(work->store, partial.text, NULL, &detail), 0);
-    close(lock);
+    store_files_unlock(&lock);
 }
 
 static void place_fixture(const char *store)

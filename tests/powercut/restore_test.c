@@ -70,7 +70,7 @@ static void leave_store(IdText session)
 // As `tine restore-backup` does it.
 static void restore(void)
 {
-    int lock;
+    StoreLock lock;
     StorePath partial;
     ErrorDetail detail = {{0}};
     const char *store = path_of("day/store");
@@ -79,7 +79,7 @@ static void restore(void)
     StoreCopy copy = {.from = path_of("original"), .to = partial.text};
     CHECK_EQ(store_copy(&copy, &detail), ERROR_NONE);
     CHECK_EQ(backup_replace(store, partial.text, path_of("day/store/kept"), &detail), 0);
-    close(lock);
+    store_files_unlock(&lock);
 }
 
 static void check_image(const char *image, const char *session, const char *backup)

@@ -128,6 +128,20 @@ TEST(open_while_another_process_has_it_is_refused_with_its_pid)
     store_close(open_ok(test_dir()));
 }
 
+TEST(removing_the_lock_file_lets_nobody_in)
+{
+    int release;
+    pid_t child = hold_in_child(&release);
+    CHECK_EQ(unlink(path_of("tine.lock")), 0);
+    char pid[32];
+    snprintf(pid, sizeof(pid), "pid %ld;", (long)child);
+    open_fails(test_dir(), ERROR_UNAVAILABLE, pid);
+    CHECK_EQ(access(path_of("tine.lock"), F_OK), -1);
+    close(release);
+    CHECK_EQ(waitpid(child, NULL, 0), child);
+    store_close(open_ok(test_dir()));
+}
+
 TEST(lock_of_a_process_that_was_killed_is_free)
 {
     int release;
