@@ -103,8 +103,9 @@ static int fail(const Backup *backup, Error error, const ErrorDetail *detail)
     bool is_missing = store_files_bytes(backup->from.directory) == 0;
     int code = place_fail(error, detail);
     if (is_missing && error != ERROR_INVALID_ARGUMENT) return EXIT_NOT_FOUND;
-    bool is_damaged = verified->error || (verified->is_read && !verified_is_clean(verified));
-    if (!is_damaged) return code;
+    bool is_damaged = error == ERROR_CORRUPT || verified->error ||
+                      (verified->is_read && !verified_is_clean(verified));
+    if (!is_damaged || option_is_given(backup->cli, "damaged")) return code;
     return cli_say(EXIT_FAILED, "no backup was made; --damaged makes one nevertheless");
 }
 
@@ -133,7 +134,7 @@ static void print_result(const Backup *backup)
 static const Option OPTIONS[] = {
     {"data", 0, "DIR", "directory of the store (default: $TINE_DATA, or that of tined)"},
     {"compact", 0, NULL, "leave out unused space in the file"},
-    {"damaged", 0, NULL, "copy a damaged store, too"},
+    {"damaged", 0, NULL, "copy a damaged store, too (not with --compact if its pages are damaged)"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -17,28 +17,30 @@ typedef struct Printing {
     int64_t count;
 } Printing;
 
-static void print_json(const Printing *printing, const Damage *damage)
+static void print_finding(Printing *printing, const char *kind, const char *table, const char *text)
 {
     const Printer *out = &printing->cli->out;
+    if (printing->count++ >= printing->limit) return;
+    if (!printing->cli->is_json) {
+        print(out, "%s: %s\n", kind, text);
+        return;
+    }
     print(out,
-          printing->count > 0 ? ",\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": "
-                              : "\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": ",
-          damage_name(damage->kind), STORE_TABLE_NAMES[damage->table]);
-    print_json_text(out, slice_of(damage->text));
+          "%s\n  {\"kind\": \"%s\", \"table\": \"%s\", \"text\": ", printing->count > 1 ? "," : "",
+          kind, table);
+    print_json_text(out, slice_of(text));
     print(out, "}");
 }
 
 static void print_damage(void *context, const Damage *damage)
 {
-    Printing *printing = context;
-    if (printing->count < printing->limit) {
-        if (printing->cli->is_json) {
-            print_json(printing, damage);
-        } else {
-            print(&printing->cli->out, "%s: %s\n", damage_name(damage->kind), damage->text);
-        }
-    }
-    printing->count++;
+    print_finding(context, damage_name(damage->kind), STORE_TABLE_NAMES[damage->table],
+                  damage->text);
+}
+
+static void print_page(void *context, const PageFinding *finding)
+{
+    print_finding(context, "file", "", finding->text);
 }
 
 static void print_summary(const Printer *out, const Verified *verified)
@@ -57,12 +59,15 @@ static void print_summary(const Printer *out, const Verified *verified)
     }
 }
 
-static void print_json_end(const Printer *out, const Verified *verified)
+static void print_json_end(const Printer *out, const Verified *verified, int64_t limit)
 {
     const StoreCheckResult *result = &verified->result;
     bool is_first = true;
+    uint64_t damage_count = verified->is_read ? result->damage_count : 1;
+    if (verified->page_damage_count > damage_count) damage_count = verified->page_damage_count;
     if (!verified->is_read) {
-        print(out, "\n  {\"kind\": \"file\", \"table\": \"\", \"text\": ");
+        bool is_after = verified->page_damage_count > 0 && limit > 0;
+        print(out, "%s\n  {\"kind\": \"file\", \"table\": \"\", \"text\": ", is_after ? "," : "");
         print_json_text(out, slice_of(verified->detail.text));
         print(out, "}");
     }
@@ -76,15 +81,14 @@ static void print_json_end(const Printer *out, const Verified *verified)
     print(out,
           "}, \"damage_count\": %" PRIu64 ", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64
           ", \"events\": %" PRIu64 "}\n",
-          verified->is_read ? result->damage_count : 1, result->sessions, result->messages,
-          result->events);
+          damage_count, result->sessions, result->messages, result->events);
 }
 
-static int print_result(const Cli *cli, const Verified *verified)
+static int print_result(const Cli *cli, const Verified *verified, int64_t limit)
 {
     bool is_damage = verified->is_read || verified->error == ERROR_CORRUPT;
     if (cli->is_json) {
-        print_json_end(&cli->out, verified);
+        print_json_end(&cli->out, verified, limit);
     } else if (verified->is_read) {
         print_summary(&cli->out, verified);
     } else if (is_damage) {
@@ -116,6 +120,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     VerifyOptions options = {
         .directory = place.directory,
         .found = print_damage,
+        .found_page = print_page,
         .context = &printing,
     };
     Verification verification;
@@ -124,7 +129,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     Progress *progress = progress_begin("checking", NULL, 0);
     verify_end(&verification, &verified);
     progress_end(progress);
-    return print_result(cli, &verified);
+    return print_result(cli, &verified, printing.limit);
 }
 
 static const Option OPTIONS[] = {
@@ -136,9 +141,10 @@ static const Option OPTIONS[] = {
 const Command command_check = {
     .name = "check",
     .arguments = "[DIRECTORY]",
-    .summary = "checks a store: every table against the others",
+    .summary = "checks a store: the pages of its file, and every table against the others",
     .details = "Works on a store that no tined has open, or on a backup. Changes nothing,\n"
                "except that a relaxed store goes back to its last flush after a power cut.\n"
+               "The pages of the file are walked first; if they are damaged, no row is read.\n"
                "Each damage is one line that begins with its kind; \"file\" is damage of the\n"
                "file itself. Exit code 1: damaged; 3: no store; 4: a tined has the store open\n"
                "(check a backup: tine backup).",

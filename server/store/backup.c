@@ -85,7 +85,12 @@ Error backup_make(const BackupOptions *options, ErrorDetail *detail, Verified *o
     }
     Error error = partial_path(options->to, detail, &partial);
     if (error) return error;
-    StoreCopy copy = {options->from, partial.text, options->is_compact};
+    StoreCopy copy = {
+        .from = options->from,
+        .to = partial.text,
+        .is_compact = options->is_compact,
+        .accepts_damage = options->accepts_damage,
+    };
     error = copy_make(&copy, store_files_bytes(options->from), &options->hooks, detail);
     if (error) return error;
     error = copy_check(partial.text, &options->hooks, detail, out);

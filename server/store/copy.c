@@ -31,23 +31,26 @@ Error store_copy(const StoreCopy *copy, ErrorDetail *detail)
         return error_say(detail, ERROR_INVALID_ARGUMENT, "a path is longer than %d bytes",
                          PATH_BYTES_MAX - 1);
     }
-    KvOptions options = {
-        .file = {.directory = copy->from, .read_only = true},
-        .table_names = STORE_TABLE_NAMES,
-        .table_count = TABLE_COUNT,
+    // LMDB follows the pages of a compact copy, and copies the bytes for any other.
+    PageWalkOptions walk = {.found = NULL};
+    DataFileOptions options = {
+        .directory = copy->from,
+        .read_only = true,
+        .walk = copy->is_compact ? &walk : NULL,
+        .accepts_damage = copy->accepts_damage && !copy->is_compact,
     };
-    Kv *kv;
-    Error error = kv_open(&options, detail, &kv);
+    DataFile *file;
+    Error error = data_file_open(&options, detail, &file);
     if (error) return error;
     if (mkdir(copy->to, 0700) != 0) {
         error = errno == EEXIST
                     ? error_say(detail, ERROR_INVALID_ARGUMENT, "%s already exists", copy->to)
                     : fail(detail, "create", copy->to);
     } else {
-        error = copy_file(kv_file(kv), copy, detail);
+        error = copy_file(file, copy, detail);
         if (error) (void)rmdir(copy->to);
     }
-    kv_close(kv);
+    data_file_close(file);
     return error;
 }
 

@@ -7,9 +7,10 @@
 #include "store/store.h"
 
 typedef struct StoreCopy {
-    const char *from; // directory of the store; a daemon may be writing to it
-    const char *to;   // directory of the copy, which is created and must not exist
-    bool is_compact;  // omit unused space
+    const char *from;    // directory of the store; a daemon may be writing to it
+    const char *to;      // directory of the copy, which is created and must not exist
+    bool is_compact;     // omit unused space; then the file is walked first
+    bool accepts_damage; // copy a file with damaged pages, too, unless `is_compact`
 } StoreCopy;
 
 // Copies exactly what is committed at the beginning and flushes the copy to the disk. After an

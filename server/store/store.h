@@ -37,6 +37,7 @@ typedef struct StoreOptions {
     KvSeam seam;
     unsigned long file_system_type; // 0: ask the kernel; tests set it
     const char *boot_id;            // NULL: ask the kernel; tests set it
+    const PageWalkOptions *walk;    // as in DataFileOptions; borrowed until the open returns
 } StoreOptions;
 
 // The three steps of opening a store. All callers except migrations use store_open (store/open.h).

@@ -10,12 +10,31 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+typedef struct PageCount {
+    const VerifyOptions *options;
+    uint64_t count;
+} PageCount;
+
+static void count_page(void *context, const PageFinding *finding)
+{
+    PageCount *pages = context;
+    pages->count++;
+    if (pages->options->found_page) pages->options->found_page(pages->options->context, finding);
+}
+
 static void check(const VerifyOptions *verify, Verified *out)
 {
-    StoreOptions options = {.directory = verify->directory, .is_read_only = !verify->is_copy};
+    PageCount pages = {.options = verify};
+    PageWalkOptions walk = {.found = count_page, .context = &pages};
+    StoreOptions options = {
+        .directory = verify->directory,
+        .is_read_only = !verify->is_copy,
+        .walk = &walk,
+    };
     StoreCheckOptions check_options = {verify->found, verify->context};
     Store *store = NULL;
     out->error = store_open(&options, &out->detail, &store);
+    out->page_damage_count = pages.count;
     if (out->error) return;
     snprintf(out->instance_id, sizeof(out->instance_id), "%s", store_instance_id(store));
     out->error = store_check(store, &check_options, &out->result);

@@ -1,5 +1,6 @@
-// Verification: checks a store in a separate process. If the file is broken below the level that
-// the engine handles, reading it can kill the reading process. Here this is a finding, not a crash.
+// Verification: checks a store in a separate process. First the pages of its file are walked
+// (kv/durable/page_walk.h); the rows are only read if they are sound. If reading them kills the
+// process all the same, this is a finding, not a crash.
 //
 // verify_begin forks. Do not call it while another thread holds a lock that the check needs.
 
@@ -9,8 +10,9 @@
 #include "store/check.h"
 
 typedef struct Verified {
-    bool is_read; // the whole store was read, and `result` is set
-    Error error;  // otherwise: why not; `detail` explains it
+    bool is_read;               // the whole store was read, and `result` is set
+    Error error;                // otherwise: why not; `detail` explains it
+    uint64_t page_damage_count; // what the walk of the file's pages found; then no row was read
     ErrorDetail detail;
     StoreCheckResult result;
     char instance_id[INSTANCE_ID_BYTES + 1];
@@ -19,9 +21,10 @@ typedef struct Verified {
 typedef struct VerifyOptions {
     const char *directory; // no daemon may have the store open
     bool is_copy; // an unfinished copy, which nobody else has open: migrate an older format
-    // Called for each damage, unless it is NULL. It runs in the other process: what it prints is
-    // visible, what it stores is lost.
+    // Called for each damage of a row, and of a page, unless they are NULL. They run in the other
+    // process: what they print is visible, what they store is lost.
     void (*found)(void *context, const Damage *damage);
+    void (*found_page)(void *context, const PageFinding *finding);
     void *context;
 } VerifyOptions;
 

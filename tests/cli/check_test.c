@@ -220,6 +220,37 @@ TEST(a_file_that_is_broken_is_damage_and_no_crash)
     }
 }
 
+// A page in the middle of a tree: each program tells it, or names the check that does.
+TEST(a_damaged_page_is_told_by_whatever_reads_the_file)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    make_store(shell);
+    shell_ok(shell, "for i in $(seq 40); do tine --url embedded:whole append one \"$(head -c 3000 "
+                    "/dev/zero | tr '\\0' x)\" >/dev/null || exit 1; done; tine check whole; "
+                    "cp -r whole bad; size=$(stat -c %%s bad/data.mdb); "
+                    "for page in $(seq 20 3 $((size / 4096 - 1))); do printf '\\377' | "
+                    "dd of=bad/data.mdb bs=1 seek=$((page * 4096 + 10)) conv=notrunc 2>/dev/null; "
+                    "done");
+    shell_fails(shell, 1, "tine check bad");
+    shell_shows(shell, "file: page ");
+    shell_shows(shell, "bad/data.mdb is damaged in ");
+    shell_fails(shell, 1, "tine check --limit 1 bad | grep -c 'file: page' && false");
+    shell_shows(shell, "1\n");
+    shell_fails(shell, 1, "tine check --json bad > json");
+    shell_ok(shell, "jq -e '.damage_count > 1 and .damage[-1].kind == \"file\" and "
+                    "(.damage[0].text | startswith(\"page \")) and .damage[0].table == \"\"' json");
+    shell_fails(shell, 1, "tine check --json --limit 0 bad > json");
+    shell_ok(shell, "jq -e '.damage_count > 1 and (.damage | length) == 1' json");
+    shell_fails(shell, 1, "tine backup --data bad copy");
+    shell_says(shell, "no backup was made");
+    shell_fails(shell, 1, "tine backup --compact --damaged --data bad copy");
+    shell_fails(shell, 1, "tine compact-db --data bad");
+    shell_says(shell, "is damaged in ");
+    shell_fails(shell, 1, "tine restore-backup bad --data new");
+    shell_ok(shell, "tine backup --damaged --data bad copy && cmp bad/data.mdb copy/data.mdb");
+    shell_shows(shell, "damaged");
+}
+
 TEST(a_check_makes_no_store_where_there_is_none)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "kv/durable/data_file_fields.h"
 #include "kv/durable/file_names.h"
+#include "kv/durable/file_walk.h"
 #include "kv/durable/flush.h"
 #include "kv/durable/lmdb_error.h"
 #include "kv/durable/lock_pair.h"
@@ -158,6 +159,8 @@ static Error open_registered(DataFile *file, const DataFileOptions *options, Err
     if (!error) error = recovery_run(file, options, detail);
     bool is_owner = options->owns_directory && !options->read_only;
     if (!error && is_owner) error = lock_pair_prepare(directory, detail);
+    bool is_walked = !options->accepts_damage;
+    if (!error && is_walked && options->owns_directory) error = file_walk_unopened(options, detail);
     if (error) return error;
     int code = reserve_lock_file(options);
     if (code == EROFS && options->read_only) {
@@ -181,6 +184,10 @@ static Error open_registered(DataFile *file, const DataFileOptions *options, Err
     if (code == 0) code = ownership_begin(file, options);
     if (code) return lmdb_fail(detail, code, "open", directory, KV_FILE_DATA);
 
+    if (is_walked && !options->owns_directory) {
+        error = file_walk_opened(file, options, detail);
+        if (error) return error;
+    }
     if (is_owner) lock_pair_note(directory, file->data_id, file->lock_id);
     file->next = registry;
     registry = file;

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kv/durable/page_walk_options.h"
+
 // data.mdb and lock.mdb as LMDB has them open, with what makes their commits durable.
 typedef struct DataFile DataFile;
 typedef struct Flusher Flusher; // of a relaxed store: flush.c
@@ -29,4 +31,8 @@ typedef struct DataFileOptions {
     unsigned long
         file_system_type; // statfs's f_type of the directory; 0: ask the kernel. For tests
     const char *boot_id;  // of this run of the kernel; NULL: ask the kernel. For tests
+    // The whole file is walked before LMDB reads it, with .found, .row and .context of this. NULL:
+    // only a quick walk. Borrowed until the open returns.
+    const PageWalkOptions *walk;
+    bool accepts_damage; // no walk; for a copy byte by byte
 } DataFileOptions;
