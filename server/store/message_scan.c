@@ -1,6 +1,6 @@
-// Log scans. The step to the next entry is one cursor movement if the current entry has one chunk.
-// If it has several, the step is a seek, so that a scan that skips a large entry never touches its
-// bytes.
+// Log scans. The step to the next entry is one cursor movement if the cursor is on the last chunk
+// of the current entry: the entry has one chunk, or all were read. Otherwise the step is a seek, so
+// that a scan that skips a large entry never touches its bytes.
 
 #include "store/message_scan.h"
 
@@ -24,7 +24,7 @@ void message_scan_start(MessageScan *scan, const Segment *segment, bool is_newes
 {
     scan->segment = *segment;
     scan->is_newest_first = is_newest_first;
-    scan->is_started = false;
+    scan->is_started = scan->is_read = false;
 }
 
 static bool row_is_one_chunk(const MessageRow *row)
@@ -32,9 +32,14 @@ static bool row_is_one_chunk(const MessageRow *row)
     return row->header.bytes <= VALUE_BYTES_MAX - MESSAGE_HEADER_BYTES;
 }
 
+static bool is_on_last_chunk(const MessageScan *scan)
+{
+    return scan->is_started && (scan->is_read || row_is_one_chunk(&scan->row));
+}
+
 static Error step_forward(MessageScan *scan, bool *out_found, KvRow *out)
 {
-    if (scan->is_started && row_is_one_chunk(&scan->row)) {
+    if (is_on_last_chunk(scan)) {
         return kv_next(scan->cursor, out_found, out);
     }
     Ulid after = scan->is_started ? scan->row.id : scan->segment.after;
@@ -78,6 +83,7 @@ Error message_scan_next(MessageScan *scan, bool *out_found, const MessageRow **o
     Error error = scan->is_newest_first ? step_back(scan, out_found, &row)
                                         : step_forward(scan, out_found, &row);
     scan->is_started = true;
+    scan->is_read = false;
     if (error || !*out_found) return error;
     if (row.key.size != KEY_MESSAGE_BYTES) {
         return error_say(scan->txn->detail, ERROR_CORRUPT,
@@ -130,6 +136,7 @@ Error message_scan_append_to(MessageScan *scan, uint32_t field, Buffer *out)
         if (left == 0) {
             memcpy(bytes + size, scan->patch, patch_size);
             buffer_grow(out, size + patch_size);
+            scan->is_read = true;
             return ERROR_NONE;
         }
         KvRow row;
@@ -172,6 +179,7 @@ Error message_scan_pieces(MessageScan *scan, const Slice **out_pieces, size_t *o
         return error_say(scan->txn->detail, ERROR_CORRUPT,
                          "the chunks of a message do not add up to its size");
     if (patch_size > 0) pieces[count++] = slice(scan->patch, patch_size);
+    scan->is_read = true;
     *out_pieces = pieces;
     *out_count = count;
     return ERROR_NONE;

@@ -19,7 +19,8 @@ typedef struct MessageScan {
     Segment segment;
     bool is_newest_first;
     bool is_started;
-    MessageRow row;                              // the current entry
+    bool is_read;   // all chunks of the current entry: the cursor is on the last one
+    MessageRow row; // the current entry
     uint8_t patch[MESSAGE_CALL_PATCH_BYTES_MAX]; // message_call_patch of the row
 } MessageScan;
 
