@@ -267,20 +267,19 @@ static void rpc_give(DirectChannel *direct, Rpc *rpc)
 
 typedef struct Lending {
     const Lender *lender;
+    Arena *arena;
     unsigned generation; // of the process that reads
     bool has_lent;
-    bool is_out_of_memory;
 } Lending;
 
 // Lends a message to the reader. If the reader forks, only the parent's transaction protects the
 // pages, so in the child this message is the last one.
-static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
+static Error lend(void *context, const Slice *pieces, size_t count, bool *out_is_enough)
 {
     Lending *lending = context;
     TinePiece one, *lent_pieces = &one;
-    if (count > 1) lent_pieces = arena_array(arena, TinePiece, count);
-    lending->is_out_of_memory = !lent_pieces;
-    if (!lent_pieces) return false;
+    if (count > 1) lent_pieces = arena_array(lending->arena, TinePiece, count);
+    if (!lent_pieces) return ERROR_OUT_OF_MEMORY;
     TineLent lent = {.pieces = lent_pieces, .piece_count = count};
     for (size_t i = 0; i < count; i++) {
         lent_pieces[i] = (TinePiece){pieces[i].bytes, pieces[i].size};
@@ -289,8 +288,8 @@ static bool lend(void *context, Arena *arena, const Slice *pieces, size_t count)
     lending->has_lent = true;
     bool wants_more = lending->lender->read(lending->lender->context, &lent) &&
                       lending->generation == process_generation();
-    *lending->lender->is_enough = !wants_more;
-    return wants_more;
+    *out_is_enough = *lending->lender->is_enough = !wants_more;
+    return ERROR_NONE;
 }
 
 static TineFallback fallback_of(DirectStore *store, const Rpc *read)
@@ -312,14 +311,11 @@ static bool run(DirectChannel *direct, DirectStore *store, ChannelCall *call, Do
     read->submitted_ns = clock_monotonic_ns();
     read->reply = *call->response; // filled in place: the page is copied once
     read->keeps_reply = true;
-    Lending lending = {.lender = call->lender, .generation = direct->generation};
-    MessageSink sink = {lend, &lending};
+    Lending lending = {
+        .lender = call->lender, .arena = &read->arena, .generation = direct->generation};
+    MessageSink sink = {.take = lend, .context = &lending};
     if (call->lender) read->sink = &sink;
     ReadOutcome outcome = reader_run(direct_store_of(store), read);
-    if (lending.is_out_of_memory) {
-        read->error = ERROR_OUT_OF_MEMORY;
-        outcome = READ_FAILED;
-    }
     if (outcome == READ_FAILED && lending.has_lent) { // a call would lend the same messages again
         dispatch_finish(read, read->error);
         outcome = READ_DONE;

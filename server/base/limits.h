@@ -106,6 +106,9 @@ enum {
     CONTEXTS_READY = 64,                        // that receive at the same time
     CONTEXTS_MAX = 65536,                       // requests in flight on all connections
     REQUESTS_KEPT_MAX = 8,                      // whose memory is kept for reuse
+    LOAN_FROM_BYTES = 256 * 1024,               // of a reply; what follows may be lent to it …
+    LOAN_PIECE_BYTES_MIN = 1024,                // … in pieces of at least this size
+    LOANS_LATE_MAX = 16,                        // replies that keep a snapshot while they wait
     UNSENT_LOOK_MS = 500,                       // between checks for replies that are not read
     UNSENT_LOOKS_MAX = 4,                       // checks until such a client is closed
     FRAME_EXTRA_BYTES = 64 * 1024,   // read above REQUEST_BYTES_MAX, to answer what is wrong
@@ -129,6 +132,6 @@ enum {
 };
 
 #define RESET_STEP_MS_MAX (INT64_C(3600) * 1000) // of store time, over a reset of the machine
-#define TIME_MS_MAX INT64_C(253402300799999) // the end of the year 9999
+#define TIME_MS_MAX INT64_C(253402300799999)     // the end of the year 9999
 #define EVENT_AGE_MS_DEFAULT (INT64_C(7) * 24 * 3600 * 1000)
 #define OPERATION_AGE_MS_DEFAULT (INT64_C(24) * 3600 * 1000)

@@ -50,7 +50,7 @@ typedef struct Daemon {
     int64_t idle_since_ns;
     uint64_t idle_requests; // how many there had been by the last tick
     size_t idle_clients;    // how many were connected at the last tick
-    unsigned quiet_ticks;   // ticks without a change of either, at most QUIET_TICKS_TRIMMED
+    unsigned quiet_ticks;   // ticks without a change of either that gave back memory
 } Daemon;
 
 static Error daemon_start(Daemon *daemon);
@@ -281,8 +281,7 @@ static bool is_idle_too_long(Daemon *daemon)
     daemon->idle_clients = stats.clients;
     if (!is_quiet) {
         daemon->quiet_ticks = 0;
-    } else if (daemon->quiet_ticks < QUIET_TICKS_TRIMMED) {
-        transport_trim(daemon->transport);
+    } else if (transport_trim(daemon->transport) || daemon->quiet_ticks < QUIET_TICKS_TRIMMED) {
         store_trim(engine_store(daemon->engine));
         malloc_trim(0);
         daemon->quiet_ticks++;

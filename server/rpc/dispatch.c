@@ -132,6 +132,7 @@ Error dispatch_decode(Rpc *rpc, size_t decode_budget_bytes)
 // Memory that was given back would be faulted in again, page by page, by the next large reply.
 static Error reply_empty(Rpc *rpc)
 {
+    loan_end(&rpc->loan);
     return rpc->keeps_reply ? buffer_empty(&rpc->reply, ENVELOPE_RESPONSE_GAP)
                             : buffer_reset(&rpc->reply, ENVELOPE_RESPONSE_GAP);
 }
@@ -208,6 +209,6 @@ void dispatch_finish(Rpc *rpc, Error error)
     if (error) {
         finish_failed(rpc, error);
     } else {
-        envelope_response_begin(&rpc->reply);
+        envelope_response_begin(&rpc->reply, loan_reply_bytes(&rpc->loan, &rpc->reply));
     }
 }

@@ -69,7 +69,11 @@ static Error read_once(Engine *engine, Rpc *rpc)
     Error error = txn_begin(engine->store, /* is_write= */ false, &rpc->arena, &rpc->detail, &txn);
     if (error) return error;
     error = dispatch_run(rpc, &txn);
-    txn_abort(&txn);
+    if (!error && rpc->loan.count > 0) {
+        rpc->loan.snapshot = txn;
+    } else {
+        txn_abort(&txn);
+    }
     return error;
 }
 

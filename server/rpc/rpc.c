@@ -12,6 +12,7 @@ void rpc_init(Rpc *rpc)
 
 void rpc_reset(Rpc *rpc)
 {
+    loan_end(&rpc->loan);
     arena_reset(&rpc->arena, DECODE_BUDGET_BYTES_MIN);
     rpc->method = NULL;
     rpc->operation_id = rpc->body = (Slice){NULL, 0};
@@ -32,6 +33,7 @@ void rpc_reset(Rpc *rpc)
 
 void rpc_free(Rpc *rpc)
 {
+    loan_end(&rpc->loan);
     arena_free(&rpc->arena);
     buffer_free(&rpc->reply);
 }

@@ -13,6 +13,7 @@
 #include "dispatch_table.h"
 #include "names.h"
 #include "report/error_detail.h"
+#include "rpc/loan.h"
 #include "store/store.h"
 
 typedef struct Engine Engine;
@@ -24,7 +25,8 @@ struct Rpc {
     void *context;
     Slice token_wanted; // the token that the request must have; empty: any or none
 
-    Buffer reply;     // the encoded Response; owned
+    Buffer reply;     // the encoded Response, with what `loan` has between its bytes; owned
+    Loan loan;        // what the reply borrows; the submitter must end it
     bool keeps_reply; // the reply's memory is kept for the next request, however large it is
 
     Engine *engine;

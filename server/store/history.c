@@ -62,8 +62,7 @@ static Error row_lend(MessageScan *scan, const MessageSink *sink, bool *out_is_e
     const Slice *pieces;
     size_t count;
     Error error = message_scan_pieces(scan, &pieces, &count);
-    if (!error) *out_is_enough = !sink->take(sink->context, scan->txn->arena, pieces, count);
-    return error;
+    return error ? error : sink->take(sink->context, pieces, count, out_is_enough);
 }
 
 static Error segment_append(MessageScan *scan, const HistoryQuery *query, const Segment *segment,
@@ -85,7 +84,7 @@ static Error segment_append(MessageScan *scan, const HistoryQuery *query, const 
         if (!is_wanted) continue;
         page->bytes += size;
         page->count++;
-        if (query->sink) {
+        if (query->sink && page->bytes >= query->sink->from_bytes) {
             error = row_lend(scan, query->sink, &page->is_full);
             if (error || page->is_full) return error;
             continue;

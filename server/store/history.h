@@ -7,11 +7,13 @@
 
 typedef struct MessageSink MessageSink;
 
-// Receives the entries of a page, in place of a reply's buffer. The pieces, one after the other,
-// are the encoded message. They borrow from the transaction. Returns false to end the page.
+// Receives the entries of a page, in place of a reply's buffer.
 struct MessageSink {
-    bool (*take)(void *context, Arena *arena, const Slice *pieces, size_t count);
+    // The pieces, one after the other, are the encoded message. They borrow from the transaction,
+    // the last one only until `take` returns. Sets `*out_is_enough` to end the page.
+    Error (*take)(void *context, const Slice *pieces, size_t count, bool *out_is_enough);
     void *context;
+    size_t from_bytes; // entries within the first bytes of the reply go into its buffer
 };
 
 typedef struct HistoryQuery {
@@ -26,7 +28,7 @@ typedef struct HistoryQuery {
     Ulid session;
     uint32_t limit;          // UINT32_MAX: no limit
     size_t page_bytes;       // limit for the whole reply; a page has at least one record
-    const MessageSink *sink; // NULL: entries are appended to the reply
+    const MessageSink *sink; // NULL: all entries are appended to the reply
 } HistoryQuery;
 
 // Appends the entries that are not deleted to `out`, each as the content of the bytes field

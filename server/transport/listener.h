@@ -22,6 +22,7 @@ typedef enum SendResult {
 typedef struct ListenerOps {
     // Sends the reply of a request.
     SendResult (*send)(PeerRequest *request);
+    bool takes_loans; // `send` can send a reply that borrows from a snapshot (rpc/loan.h)
 
     // The request gets no reply: the connection is being cut off. NULL: nothing is to be done.
     void (*drop)(PeerRequest *request);

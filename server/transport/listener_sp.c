@@ -64,6 +64,7 @@ static void free_listener(Listener *listener);
 
 static const ListenerOps OPS = {
     .send = sp_connection_send,
+    .takes_loans = true,
     .cut_off = sp_connection_cut_off,
     .close = close_listener,
     .free = free_listener,
@@ -229,6 +230,11 @@ static bool stay_awake(ListenerSp *server, uint64_t number, uint8_t *inbox,
     return has_event;
 }
 
+static void look(ListenerSp *server)
+{
+    if (requests_look(server->listener.requests)) sp_connections_settle(server->connections);
+}
+
 static void *serve(void *context)
 {
     ListenerSp *server = context;
@@ -242,7 +248,7 @@ static void *serve(void *context)
         switch (number) {
         case NUMBER_STOP: break;
         case NUMBER_LISTENER: accept_one(server); break;
-        case NUMBER_LOOK: requests_look(server->listener.requests); break;
+        case NUMBER_LOOK: look(server); break;
         case NUMBER_HELLO: sp_connections_end_silent(server->connections); break;
         default:
             sp_connection_ready(sp_connections_at(server->connections, number), number,

@@ -20,6 +20,7 @@ struct Requests {
     Engine *engine; // borrowed
     int timer;      // until the next look at what is unsent
     atomic_bool is_looking;
+    atomic_size_t late_loans; // of replies that wait for their peers
 
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t drained;
@@ -69,7 +70,7 @@ Error requests_open(Engine *engine, ErrorDetail *detail, Requests **out)
 void requests_close(Requests *requests)
 {
     if (!requests) return;
-    requests_trim(requests);
+    (void)requests_trim(requests);
     accounts_close(requests->accounts);
     if (requests->timer >= 0) close(requests->timer);
     pthread_cond_destroy(&requests->drained);
@@ -142,7 +143,9 @@ void request_begin(PeerRequest *request, Slice bytes)
     rpc->request = bytes;
     rpc->on_done = on_answered;
     rpc->context = request;
-    rpc->token_wanted = listener_of(request->entry.account)->token_wanted;
+    const Listener *listener = listener_of(request->entry.account);
+    rpc->token_wanted = listener->token_wanted;
+    rpc->loan.is_allowed = listener->ops->takes_loans;
     request->rpc = rpc;
     request->entry.bytes = bytes.size;
     bool waits = false;
@@ -204,10 +207,12 @@ static Rpc *rpc_take(const PeerRequest *request)
     return rpc;
 }
 
-// The mutex must be held. Returns false if enough are kept: the caller drops it.
+// The mutex must be held. Returns false if enough are kept, or if it has more memory than is kept:
+// the caller drops it.
 static bool rpc_keep(Requests *requests, Rpc *rpc)
 {
     if (requests->kept_count >= REQUESTS_KEPT_MAX) return false;
+    if (rpc->reply.capacity > BUFFER_KEEP_BYTES_MAX) return false;
     rpc->next = requests->kept;
     requests->kept = rpc;
     requests->kept_count++;
@@ -240,7 +245,7 @@ static void on_answered(Rpc *rpc)
     PeerRequest *request = rpc->context;
     Requests *requests = request->requests;
     Account *account = request->entry.account;
-    size_t bytes = buffer_size(&rpc->reply);
+    size_t bytes = request_reply_bytes(request);
     request->entry.bytes = bytes;
     pthread_mutex_lock(&requests->mutex);
     bool may_send = account_answered(requests->accounts, &request->entry);
@@ -271,19 +276,40 @@ void request_reply_copied(PeerRequest *request)
     request->rpc = NULL;
 }
 
-// The memory of a reply that waited for its peer is not kept: the server may be idle by now, and
-// nobody trims what an idle server keeps.
+static void loan_is_over(PeerRequest *request)
+{
+    if (request->has_late_loan) atomic_fetch_sub(&request->requests->late_loans, 1);
+    request->has_late_loan = false;
+}
+
+bool request_wait(PeerRequest *request, size_t sent)
+{
+    if (request->rpc->loan.count == 0) return true;
+    request->has_late_loan = true;
+    size_t others = atomic_fetch_add(&request->requests->late_loans, 1);
+    return others < LOANS_LATE_MAX || request_settle(request, sent);
+}
+
+bool request_settle(PeerRequest *request, size_t sent)
+{
+    if (!request->has_late_loan) return true;
+    loan_is_over(request);
+    return loan_settle(&request->rpc->loan, &request->rpc->reply, sent) == ERROR_NONE;
+}
+
 void request_sent(PeerRequest *request, bool is_taken)
 {
     Requests *requests = request->requests;
     Rpc *rpc = request->rpc;
+    loan_is_over(request);
+    if (rpc) loan_end(&rpc->loan);
     pthread_mutex_lock(&requests->mutex);
     bool has_turn = account_sent(requests->accounts, &request->entry, is_taken);
     account_release(requests->accounts, request->entry.account);
     if (request->is_accepted && --requests->accepted_count == 0) {
         pthread_cond_broadcast(&requests->drained);
     }
-    bool is_kept = rpc && !request->is_late && rpc_keep(requests, rpc);
+    bool is_kept = rpc && rpc_keep(requests, rpc);
     pthread_mutex_unlock(&requests->mutex);
     if (rpc && !is_kept) rpc_drop(rpc);
     free(request);
@@ -338,9 +364,9 @@ static Account *take_overdue(Requests *requests)
 }
 
 // A reply that becomes unsent after this has found none starts the timer itself.
-void requests_look(Requests *requests)
+bool requests_look(Requests *requests)
 {
-    if (!timer_has_ended(requests->timer)) return;
+    if (!timer_has_ended(requests->timer)) return false;
     atomic_store(&requests->is_looking, false);
     pthread_mutex_lock(&requests->mutex);
     bool has_unsent = accounts_look(requests->accounts);
@@ -351,6 +377,7 @@ void requests_look(Requests *requests)
         listener_of(account)->ops->cut_off(account);
         account_let_go(requests, account);
     }
+    return atomic_load(&requests->late_loans) > 0;
 }
 
 void requests_refuse(Requests *requests)
@@ -407,16 +434,18 @@ uint64_t requests_count(Requests *requests)
     return count;
 }
 
-void requests_trim(Requests *requests)
+bool requests_trim(Requests *requests)
 {
     pthread_mutex_lock(&requests->mutex);
     Rpc *kept = requests->kept;
     requests->kept = NULL;
     requests->kept_count = 0;
     pthread_mutex_unlock(&requests->mutex);
+    bool has_kept = kept != NULL;
     while (kept) {
         Rpc *next = kept->next;
         rpc_drop(kept);
         kept = next;
     }
+    return has_kept;
 }

@@ -16,13 +16,13 @@
 struct PeerRequest {
     AccountEntry entry; // the first member: what accounts_next returns is its request
     Requests *requests;
-    Rpc *rpc;         // owned; NULL before request_begin and after request_reply_copied
-    bool is_accepted; // requests_drain waits for it
+    Rpc *rpc;           // owned; NULL before request_begin and after request_reply_copied
+    bool is_accepted;   // requests_drain waits for it
+    bool has_late_loan; // the reply waits for its peer and borrows from a snapshot meanwhile
 
     // The listener's.
     void *context;
     PeerRequest *next;  // in a list of the listener
-    bool is_late;       // the reply had to wait for its peer
     size_t route_bytes; // of the frame: the IDs before the request
     size_t frame_bytes;
     uint8_t frame[];
@@ -50,11 +50,35 @@ void request_abandon(PeerRequest *request);
 // borrowed until the listener is given the reply.
 void request_begin(PeerRequest *request, Slice bytes);
 
-// Returns the encoded Response, borrowed until request_sent or request_reply_copied.
+// Returns the encoded Response, borrowed until request_sent or request_reply_copied. Only for a
+// listener that does not take loans.
 static inline Slice request_reply(const PeerRequest *request)
 {
     return buffer_slice(&request->rpc->reply);
 }
+
+// The same for a listener that takes loans: the size of the encoded Response, and its parts
+// (rpc/loan.h).
+static inline size_t request_reply_bytes(const PeerRequest *request)
+{
+    return loan_reply_bytes(&request->rpc->loan, &request->rpc->reply);
+}
+
+static inline size_t request_reply_parts(const PeerRequest *request, size_t from, size_t count_max,
+                                         struct iovec *out)
+{
+    return loan_parts(&request->rpc->loan, &request->rpc->reply, from, count_max, out);
+}
+
+// The reply must wait for its peer; all before byte `sent` has been sent. Lets it keep its loan for
+// now, or settles it if too many replies do so. Returns false if there is no memory for that: the
+// connection must end.
+MUST_USE bool request_wait(PeerRequest *request, size_t sent);
+
+// Settles the loan of a reply that waits. A listener calls this for all its replies when
+// requests_look returns true, so that no peer keeps a snapshot for longer than UNSENT_LOOK_MS.
+// Returns false as request_wait.
+MUST_USE bool request_settle(PeerRequest *request, size_t sent);
 
 // The listener has copied the reply: gives back the memory that the request does not need any more.
 void request_reply_copied(PeerRequest *request);
@@ -64,9 +88,10 @@ void request_reply_copied(PeerRequest *request);
 void request_sent(PeerRequest *request, bool is_taken);
 
 // A timer that the machine starts when replies wait to be read. A listener polls it and calls
-// requests_look when it ends: this cuts off the peers that do not read their replies.
+// requests_look when it ends: this cuts off the peers that do not read their replies. Returns true
+// if replies wait that have a loan.
 int requests_timer(const Requests *requests);
-void requests_look(Requests *requests);
+MUST_USE bool requests_look(Requests *requests);
 
 // From now on connections are turned away and requests answered UNAVAILABLE.
 void requests_refuse(Requests *requests);
@@ -84,5 +109,5 @@ uint64_t requests_taken(Listener *listener, uint32_t connection_id);
 size_t requests_connections(const Listener *listener);
 uint64_t requests_count(Requests *requests); // since the start
 
-// Frees the memory that is kept for the next requests.
-void requests_trim(Requests *requests);
+// Frees the memory that is kept for the next requests. Returns false if there was none.
+bool requests_trim(Requests *requests);

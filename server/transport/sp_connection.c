@@ -20,7 +20,7 @@
 enum {
     FRAME_BYTES_MAX = REQUEST_BYTES_MAX + FRAME_EXTRA_BYTES,
     RECEIVES_MAX = 4, // before other connections have their turn
-    PARTS_MAX = 3,    // of a reply's frame: header, route, Response
+    PARTS_MAX = 256,  // of a reply's frame that are sent at once: header, route, Response
 };
 
 // Requests, oldest first.
@@ -255,31 +255,41 @@ static bool receive(SpConnection *connection, bool is_ending, uint8_t *inbox, Fo
     return rearm(connection);
 }
 
-static size_t reply_frame_bytes(const PeerRequest *request)
+static size_t reply_head_bytes(const PeerRequest *request)
 {
-    return SP_FRAME_HEADER_BYTES + request->route_bytes + request_reply(request).size;
+    return SP_FRAME_HEADER_BYTES + request->route_bytes;
 }
 
-// Finds the parts of a reply's frame that are not sent yet. Returns how many there are.
+static size_t reply_frame_bytes(const PeerRequest *request)
+{
+    return reply_head_bytes(request) + request_reply_bytes(request);
+}
+
+// Returns how many of the first `sent` bytes of a reply's frame are the Response's.
+static size_t reply_sent(const PeerRequest *request, size_t sent)
+{
+    size_t head_bytes = reply_head_bytes(request);
+    return sent > head_bytes ? sent - head_bytes : 0;
+}
+
+// Finds the next parts of a reply's frame that are not sent yet. Returns how many there are.
 static size_t frame_parts(const PeerRequest *request, size_t sent,
                           uint8_t header[SP_FRAME_HEADER_BYTES], struct iovec out[PARTS_MAX])
 {
-    Slice reply = request_reply(request);
-    sp_frame_write(request->route_bytes + reply.size, header);
-    const Slice parts[PARTS_MAX] = {
+    sp_frame_write(request->route_bytes + request_reply_bytes(request), header);
+    const Slice heads[] = {
         slice(header, SP_FRAME_HEADER_BYTES),
         slice(request->frame, request->route_bytes),
-        reply,
     };
-    size_t count = 0;
-    for (size_t i = 0; i < PARTS_MAX; i++) {
-        size_t skipped = smaller(sent, parts[i].size);
-        sent -= skipped;
-        if (skipped == parts[i].size) continue;
-        Slice left = slice_skip(parts[i], skipped);
+    size_t count = 0, skipped = sent;
+    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
+        Slice left = slice_skip(heads[i], smaller(skipped, heads[i].size));
+        skipped -= heads[i].size - left.size;
+        if (left.size == 0) continue;
         out[count++] = (struct iovec){(void *)(uintptr_t)left.bytes, left.size};
     }
-    return count;
+    size_t from = reply_sent(request, sent);
+    return count + request_reply_parts(request, from, PARTS_MAX - count, out + count);
 }
 
 // Sends what fits of one reply, beginning at `*sent`. Returns false if the connection must end.
@@ -309,8 +319,9 @@ static SendResult send_reply(SpConnection *connection, PeerRequest *request, boo
     *out_ends = is_first && !send_some(connection, request, &sent);
     if (*out_ends) return SEND_GONE;
     if (sent == reply_frame_bytes(request)) return SEND_DONE;
+    *out_ends = !request_wait(request, reply_sent(request, sent));
+    if (*out_ends) return SEND_GONE;
     if (is_first) connection->sent_bytes = sent;
-    request->is_late = true;
     request->next = NULL;
     *connection->unsent_end = request;
     connection->unsent_end = &request->next;
@@ -381,6 +392,20 @@ void sp_connection_cut_off(Account *account)
     FollowUp follow_up;
     lock(connection, &follow_up);
     if (connection->serial == account->connection_id) end(connection, &follow_up);
+    unlock(connection, &follow_up);
+}
+
+void sp_connection_settle(SpConnection *connection)
+{
+    FollowUp follow_up;
+    lock(connection, &follow_up);
+    bool is_fine = true;
+    size_t sent = connection->sent_bytes; // of the first
+    for (PeerRequest *request = connection->unsent; request; request = request->next) {
+        if (!request_settle(request, reply_sent(request, sent))) is_fine = false;
+        sent = 0;
+    }
+    if (!is_fine) end(connection, &follow_up);
     unlock(connection, &follow_up);
 }
 

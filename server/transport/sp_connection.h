@@ -69,6 +69,9 @@ MUST_USE bool sp_connection_keep(SpConnection *connection, uint64_t number);
 MUST_USE bool sp_connection_look(SpConnection *connection, uint64_t number, uint8_t *inbox);
 void sp_connection_let_go(SpConnection *connection, uint64_t number);
 
+// Settles the loans of the replies that wait (transport/request.h), if there are any.
+void sp_connection_settle(SpConnection *connection);
+
 // Ends the connection, if there is one.
 void sp_connection_end(SpConnection *connection);
 

@@ -130,6 +130,13 @@ void sp_connections_end_silent(SpConnections *connections)
     if (has_silent) keep_greeting(connections);
 }
 
+void sp_connections_settle(SpConnections *connections)
+{
+    uint32_t count = places_begun(connections);
+    for (uint32_t i = 0; i < count; i++)
+        sp_connection_settle(&connections->places[i]);
+}
+
 void sp_connections_end(SpConnections *connections)
 {
     uint32_t count = places_begun(connections);

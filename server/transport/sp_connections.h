@@ -27,5 +27,8 @@ SpConnection *sp_connections_at(SpConnections *connections, uint64_t number);
 int sp_connections_timer(const SpConnections *connections);
 void sp_connections_end_silent(SpConnections *connections);
 
+// Settles the loans of all replies that wait.
+void sp_connections_settle(SpConnections *connections);
+
 // Ends all connections. No thread may wait for them any more.
 void sp_connections_end(SpConnections *connections);

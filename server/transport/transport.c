@@ -108,7 +108,7 @@ void transport_stats(Transport *transport, TransportStats *out)
     }
 }
 
-void transport_trim(Transport *transport)
+bool transport_trim(Transport *transport)
 {
-    requests_trim(transport->requests);
+    return requests_trim(transport->requests);
 }

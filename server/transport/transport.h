@@ -43,5 +43,5 @@ typedef struct TransportStats {
 
 void transport_stats(Transport *transport, TransportStats *out);
 
-// Frees the memory that is kept for the next requests.
-void transport_trim(Transport *transport);
+// Frees the memory that is kept for the next requests. Returns false if there was none.
+bool transport_trim(Transport *transport);

@@ -46,11 +46,11 @@ bool envelope_request_read(Slice request, RequestEnvelope *out, Slice *out_body)
     return request.size == 0;
 }
 
-void envelope_response_begin(Buffer *reply)
+void envelope_response_begin(Buffer *reply, size_t body_bytes)
 {
     uint8_t header[ENVELOPE_RESPONSE_GAP];
     size_t size = wire_put_tag(header, FIELD_RESPONSE_BODY, WIRE_BYTES);
-    size += wire_put_varint(header + size, buffer_size(reply));
+    size += wire_put_varint(header + size, body_bytes);
     buffer_prepend(reply, slice(header, size));
 }
 

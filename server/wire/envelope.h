@@ -36,9 +36,10 @@ typedef struct ResponseStatus {
 // Room that envelope_response_begin needs in front of a body.
 enum { ENVELOPE_RESPONSE_GAP = 16 };
 
-// Makes a Response of a body, which is all that `reply` holds: writes the envelope in front of it.
-// The buffer must have been reset with a gap of ENVELOPE_RESPONSE_GAP.
-void envelope_response_begin(Buffer *reply);
+// Makes a Response of a body of `body_bytes`: writes the envelope in front of it. `reply` holds the
+// body or, if other memory holds pieces of it, the rest. The buffer must have been reset with a gap
+// of ENVELOPE_RESPONSE_GAP.
+void envelope_response_begin(Buffer *reply, size_t body_bytes);
 
 // Appends the Response of a call that failed. Returns ERROR_OUT_OF_MEMORY and appends nothing if
 // there is no memory.

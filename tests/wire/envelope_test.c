@@ -65,7 +65,7 @@ TEST(a_reply_is_the_body_with_the_envelope_in_front)
     CLEANUP(buffer_free) Buffer reply = {.bytes = NULL};
     CHECK_EQ(buffer_reset(&reply, ENVELOPE_RESPONSE_GAP), ERROR_NONE);
     CHECK_EQ(buffer_append(&reply, slice_of("body")), ERROR_NONE);
-    envelope_response_begin(&reply);
+    envelope_response_begin(&reply, buffer_size(&reply));
     CHECK_BYTES(buffer_slice(&reply), slice_of("\x7a\x04"
                                                "body"));
     ResponseStatus status;

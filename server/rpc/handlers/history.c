@@ -5,6 +5,7 @@
 #include "rpc/handlers/handler.h"
 #include "rpc/handlers/history.h"
 #include "store/marker.h"
+#include "wire/wire.h"
 
 // The history through an entry never changes, because every later entry has a newer ID.
 static Error history_segments(Rpc *rpc, Ulid session, const char *through_message_id, Ulid pin,
@@ -55,8 +56,32 @@ Error history_begin(Rpc *rpc, const HistoryRequest *request, HistoryPage *page)
     return error;
 }
 
+_Static_assert((int)MESSAGE_CALL_PATCH_BYTES_MAX < (int)LOAN_PIECE_BYTES_MIN,
+               "a piece that only lives until the scan moves is copied");
+
+// Takes an entry for the reply: lends its long pieces and copies the others, because a short piece
+// is copied faster than the kernel takes it as one more part of a message.
+static Error take_for_reply(void *context, const Slice *pieces, size_t count, bool *out_is_enough)
+{
+    Rpc *rpc = context;
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += pieces[i].size;
+    Error error = wire_append_header(&rpc->reply, reply_record_field(rpc), size);
+    for (size_t i = 0; !error && i < count; i++) {
+        bool is_lent = pieces[i].size >= LOAN_PIECE_BYTES_MIN;
+        error = is_lent ? loan_add(&rpc->loan, &rpc->arena, &rpc->reply, pieces[i])
+                        : buffer_append(&rpc->reply, pieces[i]);
+    }
+    *out_is_enough = false;
+    return error;
+}
+
 Error history_finish(Rpc *rpc, HistoryPage *page, char **out_cursor)
 {
+    MessageSink sink = {take_for_reply, rpc, LOAN_FROM_BYTES};
+    bool may_lend = rpc->loan.is_allowed && !rpc->wants_sync; // a flush may take long
+    if (!page->query.sink && may_lend) page->query.sink = &sink;
     bool has_more;
     Error error = history_append_page(rpc->txn, &page->query, reply_record_field(rpc), &rpc->reply,
                                       &has_more, &page->cursor.position);
