@@ -223,7 +223,8 @@ static void reply_wait(SpLink *link, SpConnection *connection, SpTicket *ticket,
 // Receives what comes within the spin. Returns -1 with EAGAIN if nothing came.
 static ssize_t receive_awake(SpConnection *connection, uint8_t *bytes, size_t room)
 {
-    Spin *spin = &connection->spin;
+    bool is_in_body = connection->reader.is_in_body;
+    Spin *spin = is_in_body ? &connection->body_spin : &connection->spin;
     ssize_t count;
     spin_begin(spin, clock_monotonic_ns());
     do {

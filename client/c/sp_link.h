@@ -44,7 +44,8 @@ typedef struct SpConnection {
     unsigned free_count, abandoned_count, parked_count;
     SpTicket tickets[CHANNEL_IN_FLIGHT_MAX];
     SpReader reader; // used by the receiver only …
-    Spin spin;       // … as this
+    Spin spin;       // … as this, for the first bytes of a reply …
+    Spin body_spin;  // … and this, for those that follow
 } SpConnection;
 
 // A child of fork makes its own link and never touches its parent's again, because another thread
