@@ -2,8 +2,8 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help deps build run test test-go test-python test-typescript test-rust test-wire \
-	model-long direct-long powercut pin-growth growth bench bench-languages bench-quick fuzz install \
-	uninstall package clean format
+	model-long direct-long powercut damage pin-growth growth bench bench-languages bench-quick fuzz \
+	install uninstall package clean format
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ model-long: build ## Run 5 000 000 random operations against the model; MODEL_OP
 powercut: build ## Cut the power 10 000 times in each mode; POWERCUT_IMAGES=…, TINE_TEST_SEED=…
 	@TINE_POWERCUT_IMAGES=$(or $(POWERCUT_IMAGES),10000) \
 		build/release/tests/test_powercut --no-fork after_a_power_cut
+
+damage: build ## Damage 2200 copies of a store; TINE_TEST_SEED=…
+	@TINE_DAMAGE_SHARE=1 build/release/tests/test_damage --no-fork damaged_copies
 
 pin-growth: build ## Write to a relaxed store for 10 minutes; its file must not grow; GROWTH_SECONDS=…
 	@TINE_GROWTH_SECONDS=$(or $(GROWTH_SECONDS),600) \
