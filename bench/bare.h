@@ -10,8 +10,7 @@ enum { BARE_SESSIONS_MAX = 64 };
 
 typedef struct Bare {
     MDB_env *env;
-    MDB_dbi sessions, messages, message_owner, events, by_active, meta;
-    MDB_dbi operations, operations_by_age;
+    MDB_dbi tree;
     Ulid last_id;
     uint64_t sequence;
     size_t message_bytes, event_bytes; // of one row's value, as the engine's are

@@ -146,7 +146,7 @@ static void count_rows(const char *path, const IdText *session)
             total += count.rows[i];
             if (!count.rows[i]) continue;
             size_t size = strlen(list);
-            snprintf(list + size, sizeof(list) - size, " %s %zu", STORE_TABLE_NAMES[i],
+            snprintf(list + size, sizeof(list) - size, " %s %zu", store_table_name(i),
                      count.rows[i]);
         }
         report_ratio_at_most(CASES[row], (double)total, 8, "%s", list);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "kv/checksum.h"
 #include "os/clock.h"
 
 enum { MESSAGES_PER_SESSION = 25, TEXT_BYTES = 1024 };
@@ -35,7 +36,7 @@ static Buffer history_request(const char *session)
 
 typedef struct Walk {
     MDB_env *env;
-    MDB_dbi messages;
+    MDB_dbi tree;
     const IdText *ids;
     size_t count;
     uint8_t *out;
@@ -45,11 +46,10 @@ static void walk_open(Walk *walk, const char *path)
 {
     MDB_txn *txn;
     require(mdb_env_create(&walk->env) == 0, "mdb_env_create");
-    mdb_env_set_maxdbs(walk->env, 32);
     mdb_env_set_mapsize(walk->env, (size_t)1 << 36);
     require(mdb_env_open(walk->env, path, MDB_NOTLS, 0600) == 0, "mdb_env_open %s", path);
     require(mdb_txn_begin(walk->env, NULL, MDB_RDONLY, &txn) == 0, "mdb_txn_begin");
-    require(mdb_dbi_open(txn, "messages", 0, &walk->messages) == 0, "mdb_dbi_open");
+    require(mdb_dbi_open(txn, NULL, 0, &walk->tree) == 0, "mdb_dbi_open");
     mdb_txn_commit(txn);
 }
 
@@ -60,15 +60,18 @@ static size_t walk_run(const Walk *walk)
     MDB_cursor *cursor;
     size_t size = 0;
     require(mdb_txn_begin(walk->env, NULL, MDB_RDONLY, &txn) == 0, "mdb_txn_begin");
-    require(mdb_cursor_open(txn, walk->messages, &cursor) == 0, "mdb_cursor_open");
+    require(mdb_cursor_open(txn, walk->tree, &cursor) == 0, "mdb_cursor_open");
     for (size_t i = 0; i < walk->count; i++) {
         Ulid id;
         require(ulid_parse(slice_of(walk->ids[i].text), &id), "an id");
-        MDB_val key = {ULID_BYTES, id.bytes}, value;
+        uint8_t prefix[1 + ULID_BYTES];
+        prefix[0] = (uint8_t)(KV_TABLE_BYTE + STORE_TABLE_OPTIONS[TABLE_MESSAGES].number);
+        memcpy(prefix + 1, id.bytes, ULID_BYTES);
+        MDB_val key = {sizeof(prefix), prefix}, value;
         int failed = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
-        while (!failed && memcmp(key.mv_data, id.bytes, ULID_BYTES) == 0) {
-            memcpy(walk->out + size, value.mv_data, value.mv_size);
-            size += value.mv_size;
+        while (!failed && memcmp(key.mv_data, prefix, sizeof(prefix)) == 0) {
+            memcpy(walk->out + size, value.mv_data, value.mv_size - CHECKSUM_BYTES);
+            size += value.mv_size - CHECKSUM_BYTES;
             failed = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
         }
     }

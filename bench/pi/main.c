@@ -5,7 +5,7 @@
 //
 // The file has 50 MB (a tenth with --quick): turns of a user, an agent and a tool, lines of 2 KiB
 // in the median and 64 KiB at most, with some branches. The comparison writes every row of the
-// imported store, table by table, to a new file, with one durable transaction for 512 entries, the
+// imported store to a new file, with one durable transaction for 512 entries, the
 // best that the import can do.
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 
 #include "bench.h"
 #include "importers/pi/pi_import.h"
+#include "kv/kv.h"
 #include "os/clock.h"
 
 enum {
@@ -24,7 +25,6 @@ enum {
     ENTRIES_PER_TXN = 512,
     BRANCH_EVERY = 2000, // entries; each costs the import a call and a commit
     ROUNDS = 3,
-    TABLE_NAME_BYTES = 64,
 };
 
 static const double TARGET = 0.5;
@@ -99,6 +99,7 @@ static double import_seconds(FILE *file, const char *path)
 typedef struct Copy {
     MDB_env *from, *to;
     MDB_txn *read, *write;
+    MDB_dbi tree;
     size_t rows, rows_per_txn;
 } Copy;
 
@@ -108,40 +109,33 @@ static void copy_commit(Copy *copy)
     require(mdb_txn_begin(copy->to, NULL, 0, &copy->write) == 0, "mdb_txn_begin");
 }
 
-// Calls `work` for each row of each table.
-static void each_row(Copy *copy, void (*work)(Copy *copy, MDB_dbi table, MDB_val *, MDB_val *))
+// Calls `work` for each row.
+static void each_row(Copy *copy, void (*work)(Copy *copy, MDB_val *, MDB_val *))
 {
-    MDB_cursor *names, *rows;
-    MDB_val name, key, value;
-    MDB_dbi main_table, table, target = 0;
-    require(mdb_dbi_open(copy->read, NULL, 0, &main_table) == 0, "mdb_dbi_open");
-    require(mdb_cursor_open(copy->read, main_table, &names) == 0, "mdb_cursor_open");
-    while (mdb_cursor_get(names, &name, &value, MDB_NEXT) == 0) {
-        char text[TABLE_NAME_BYTES];
-        snprintf(text, sizeof(text), "%.*s", (int)name.mv_size, (const char *)name.mv_data);
-        if (mdb_dbi_open(copy->read, text, 0, &table) != 0) continue;
-        if (copy->write) {
-            require(mdb_dbi_open(copy->write, text, MDB_CREATE, &target) == 0, "mdb_dbi_open");
-        }
-        require(mdb_cursor_open(copy->read, table, &rows) == 0, "mdb_cursor_open");
-        while (mdb_cursor_get(rows, &key, &value, MDB_NEXT) == 0)
-            work(copy, target, &key, &value);
-        mdb_cursor_close(rows);
+    MDB_cursor *rows;
+    MDB_val key = {1, (uint8_t[]){KV_TABLE_BYTE}}, value;
+    require(mdb_dbi_open(copy->read, NULL, 0, &copy->tree) == 0, "mdb_dbi_open");
+    if (copy->write) {
+        require(mdb_dbi_open(copy->write, NULL, 0, &copy->tree) == 0, "mdb_dbi_open");
     }
-    mdb_cursor_close(names);
+    require(mdb_cursor_open(copy->read, copy->tree, &rows) == 0, "mdb_cursor_open");
+    for (int failed = mdb_cursor_get(rows, &key, &value, MDB_SET_RANGE); !failed;
+         failed = mdb_cursor_get(rows, &key, &value, MDB_NEXT)) {
+        work(copy, &key, &value);
+    }
+    mdb_cursor_close(rows);
 }
 
-static void count_row(Copy *copy, MDB_dbi table, MDB_val *key, MDB_val *value)
+static void count_row(Copy *copy, MDB_val *key, MDB_val *value)
 {
-    (void)table;
     (void)key;
     (void)value;
     copy->rows++;
 }
 
-static void put_row(Copy *copy, MDB_dbi table, MDB_val *key, MDB_val *value)
+static void put_row(Copy *copy, MDB_val *key, MDB_val *value)
 {
-    require(mdb_put(copy->write, table, key, value, 0) == 0, "mdb_put");
+    require(mdb_put(copy->write, copy->tree, key, value, 0) == 0, "mdb_put");
     if (++copy->rows % copy->rows_per_txn == 0) copy_commit(copy);
 }
 
@@ -149,7 +143,6 @@ static MDB_env *env_open(const char *path, unsigned flags)
 {
     MDB_env *env;
     require(mdb_env_create(&env) == 0, "mdb_env_create");
-    mdb_env_set_maxdbs(env, 64);
     mdb_env_set_mapsize(env, (size_t)1 << 36);
     require(mdb_env_open(env, path, MDB_NOTLS | flags, 0600) == 0, "mdb_env_open %s", path);
     return env;

@@ -34,7 +34,7 @@ static void print_finding(Printing *printing, const char *kind, const char *tabl
 
 static void print_damage(void *context, const Damage *damage)
 {
-    print_finding(context, damage_name(damage->kind), STORE_TABLE_NAMES[damage->table],
+    print_finding(context, damage_name(damage->kind), store_table_name(damage->table),
                   damage->text);
 }
 

@@ -4,18 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "kv/kv_fields.h"
+#include "kv/stored_row.h"
 
-// LMDB moves its cursors when rows under them are written, but not always to where the walk should
+// A cursor stays in its table: a row with another table's byte is an end. LMDB moves its cursors when rows under them are written, but not always to where the walk should
 // go on (a row deleted and another put in its place: tests/kv/kv_cursor_test.c). So in a write
 // transaction a cursor keeps its key, and seeks its place again after a write.
 struct KvCursor {
     KvTxn *txn;
     MDB_cursor *lmdb;
     KvTable table;
+    uint8_t table_byte;
+    bool is_new;        // not moved yet
     bool is_lost;       // the last movement found nothing; only a seek leads back
     size_t write_count; // the transaction's, at the last movement
-    size_t key_bytes;   // 0: not moved yet, or the transaction only reads
+    size_t key_bytes;   // of the last row, in a write transaction
     uint8_t key[KEY_BYTES_MAX];
 };
 
@@ -25,10 +27,13 @@ typedef struct LmdbRow {
 } LmdbRow;
 
 static Error step_cursor(KvCursor *cursor, MDB_cursor_op movement, bool *out_found, KvRow *out_row);
-static Error move_after(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row);
-static Error move_before(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row);
+static Error move_to_first(KvCursor *cursor, bool *out_found, KvRow *out_row);
+static Error move_to_last(KvCursor *cursor, bool *out_found, KvRow *out_row);
+static Error move_after(KvCursor *cursor, MDB_val key, bool *out_found, KvRow *out_row);
+static Error move_before(KvCursor *cursor, MDB_val key, bool *out_found, KvRow *out_row);
 static inline Error arrive(KvCursor *cursor, int code, const LmdbRow *row, bool *out_found,
                            KvRow *out_row);
+static Error check_border(KvCursor *cursor, const LmdbRow *row);
 static void remember_place(KvCursor *cursor, Slice key);
 
 Error kv_cursor_open(KvTxn *txn, KvTable table, KvCursor **out_cursor)
@@ -37,10 +42,12 @@ Error kv_cursor_open(KvTxn *txn, KvTable table, KvCursor **out_cursor)
     if (!cursor) return error_say_errno(txn->detail, ENOMEM, "cannot open a cursor");
     cursor->txn = txn; // field by field, because the key's bytes need not be cleared
     cursor->table = table;
+    cursor->table_byte = stored_table_byte(txn->kv, table);
+    cursor->is_new = true;
     cursor->is_lost = false;
     cursor->write_count = txn->write_count;
     cursor->key_bytes = 0;
-    int code = mdb_cursor_open(txn->lmdb, kv_table(txn, table), &cursor->lmdb);
+    int code = mdb_cursor_open(txn->lmdb, txn->kv->tree, &cursor->lmdb);
     if (code) {
         free(cursor);
         return kv_txn_fail(txn, code, "read");
@@ -63,7 +70,8 @@ Error kv_seek(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row)
     Error error = kv_ask_seam(cursor->txn->kv, KV_SEEK, cursor->table);
     if (error) return error;
 
-    LmdbRow row = {.key = kv_key(key)};
+    uint8_t bytes[STORED_KEY_BYTES_MAX];
+    LmdbRow row = {.key = stored_key(cursor->table_byte, key, bytes)};
     int code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_SET_RANGE);
     return arrive(cursor, code, &row, out_found, out_row);
 }
@@ -73,17 +81,14 @@ Error kv_seek_before(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_ro
     Error error = kv_ask_seam(cursor->txn->kv, KV_SEEK, cursor->table);
     if (error) return error;
 
-    return move_before(cursor, key, out_found, out_row);
+    uint8_t bytes[STORED_KEY_BYTES_MAX];
+    return move_before(cursor, stored_key(cursor->table_byte, key, bytes), out_found, out_row);
 }
 
 Error kv_seek_last(KvCursor *cursor, bool *out_found, KvRow *out_row)
 {
     Error error = kv_ask_seam(cursor->txn->kv, KV_SEEK, cursor->table);
-    if (error) return error;
-
-    LmdbRow row;
-    int code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_LAST);
-    return arrive(cursor, code, &row, out_found, out_row);
+    return error ? error : move_to_last(cursor, out_found, out_row);
 }
 
 Error kv_next(KvCursor *cursor, bool *out_found, KvRow *out_row)
@@ -106,8 +111,14 @@ static Error step_cursor(KvCursor *cursor, MDB_cursor_op movement, bool *out_fou
         *out_found = false;
         return ERROR_NONE;
     }
-    if (cursor->write_count != cursor->txn->write_count && cursor->key_bytes > 0) {
-        Slice key = slice(cursor->key, cursor->key_bytes);
+    if (cursor->is_new) {
+        return movement == MDB_NEXT ? move_to_first(cursor, out_found, out_row)
+                                    : move_to_last(cursor, out_found, out_row);
+    }
+    if (cursor->txn->is_write && cursor->write_count != cursor->txn->write_count) {
+        uint8_t bytes[STORED_KEY_BYTES_MAX];
+        Slice last = slice(cursor->key, cursor->key_bytes);
+        MDB_val key = stored_key(cursor->table_byte, last, bytes);
         return movement == MDB_NEXT ? move_after(cursor, key, out_found, out_row)
                                     : move_before(cursor, key, out_found, out_row);
     }
@@ -116,20 +127,37 @@ static Error step_cursor(KvCursor *cursor, MDB_cursor_op movement, bool *out_fou
     return arrive(cursor, code, &row, out_found, out_row);
 }
 
-// Moves to the row at or after the key, and one further if it has this very key.
-static Error move_after(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row)
+// Moves to the first row at or after the table's byte.
+static Error move_to_first(KvCursor *cursor, bool *out_found, KvRow *out_row)
 {
-    LmdbRow row = {.key = kv_key(key)};
+    LmdbRow row = {.key = {.mv_size = 1, .mv_data = &cursor->table_byte}};
     int code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_SET_RANGE);
-    if (code == 0 && slice_equal(slice(row.key.mv_data, row.key.mv_size), key))
+    return arrive(cursor, code, &row, out_found, out_row);
+}
+
+// Moves to the last row before the next table's byte.
+static Error move_to_last(KvCursor *cursor, bool *out_found, KvRow *out_row)
+{
+    uint8_t next_byte = (uint8_t)(cursor->table_byte + 1);
+    MDB_val key = {.mv_size = 1, .mv_data = &next_byte};
+    return move_before(cursor, key, out_found, out_row);
+}
+
+// Moves to the row at or after the key, and one further if it has this very key.
+static Error move_after(KvCursor *cursor, MDB_val key, bool *out_found, KvRow *out_row)
+{
+    LmdbRow row = {.key = key};
+    int code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_SET_RANGE);
+    if (code == 0 &&
+        slice_equal(slice(row.key.mv_data, row.key.mv_size), slice(key.mv_data, key.mv_size)))
         code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_NEXT);
     return arrive(cursor, code, &row, out_found, out_row);
 }
 
 // Moves to the row at or after the key, and one back from there; past all rows, to the last.
-static Error move_before(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row)
+static Error move_before(KvCursor *cursor, MDB_val key, bool *out_found, KvRow *out_row)
 {
-    LmdbRow row = {.key = kv_key(key)};
+    LmdbRow row = {.key = key};
     int code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_SET_RANGE);
     if (code == 0)
         code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_PREV);
@@ -142,14 +170,26 @@ static inline Error arrive(KvCursor *cursor, int code, const LmdbRow *row, bool 
                            KvRow *out_row)
 {
     if (code && code != MDB_NOTFOUND) return kv_txn_fail(cursor->txn, code, "read");
-    cursor->is_lost = code == MDB_NOTFOUND;
-    *out_found = code == 0;
-    if (code) return ERROR_NONE;
+    const uint8_t *key = row->key.mv_data;
+    bool is_in_table = code == 0 && row->key.mv_size > 1 && key[0] == cursor->table_byte;
+    cursor->is_new = false;
+    cursor->is_lost = !is_in_table;
+    *out_found = is_in_table;
+    if (code || !is_in_table) return code ? ERROR_NONE : check_border(cursor, row);
 
-    out_row->key = slice(row->key.mv_data, row->key.mv_size);
-    out_row->value = slice(row->value.mv_data, row->value.mv_size);
+    out_row->key = slice(key + 1, row->key.mv_size - 1);
     if (cursor->txn->is_write) remember_place(cursor, out_row->key);
-    return ERROR_NONE;
+    return stored_row_open(cursor->txn, &row->key, &row->value, &out_row->value);
+}
+
+// Checks the row of another table at which the walk ends: if its table's byte was changed, rows of
+// this table may follow.
+static Error check_border(KvCursor *cursor, const LmdbRow *row)
+{
+    const uint8_t *key = row->key.mv_data;
+    Slice value, sign = slice_of(cursor->txn->kv->sign.table);
+    if (slice_equal(slice(key, row->key.mv_size), sign)) return ERROR_NONE;
+    return stored_row_open(cursor->txn, &row->key, &row->value, &value);
 }
 
 static void remember_place(KvCursor *cursor, Slice key)
@@ -163,5 +203,5 @@ static void remember_place(KvCursor *cursor, Slice key)
 Error kv_refuse_key(KvCursor *cursor, Slice key)
 {
     return error_say(cursor->txn->detail, ERROR_CORRUPT, "a key of %zu bytes is in the table %s",
-                     key.size, cursor->txn->kv->table_names[cursor->table]);
+                     key.size, cursor->txn->kv->tables[cursor->table].name);
 }

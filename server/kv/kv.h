@@ -1,5 +1,10 @@
 // Rows: ordered tables of keys and values, with transactions and cursors, on LMDB.
 //
+// All tables are in one tree, LMDB's main database, because a commit copies the whole path to each
+// page that it changes. A stored key is the table's byte and the key; a stored value ends with a
+// checksum (checksum.h). Each read verifies it: in a write transaction always, in a read
+// transaction when this process reads the row for the first time (stored_row.h).
+//
 // kv/durable, the room below, keeps the files and makes commits durable; it knows no tables and
 // includes no header of this room. Only these two rooms include lmdb.h.
 //
@@ -11,7 +16,8 @@
 // Errors: ERROR_STORE_FULL (map or disk), ERROR_IO, ERROR_CORRUPT, ERROR_OUT_OF_MEMORY. A get or a
 // seek that finds nothing sets its bool to false and is no error. After a failed put or delete a
 // write transaction can only be aborted: kv_commit then returns that first error again and writes
-// nothing.
+// nothing. A row with a wrong checksum is ERROR_CORRUPT too, but only for the read that met it: the
+// transaction goes on.
 //
 // Keys have 1 to KEY_BYTES_MAX bytes. A process that limits its file sizes must ignore SIGXFSZ.
 
@@ -25,9 +31,17 @@
 typedef struct Kv Kv;
 typedef struct KvTxn KvTxn;
 typedef struct KvCursor KvCursor;
-typedef unsigned KvTable; // index into KvOptions.table_names
+typedef unsigned KvTable; // index into KvOptions.tables
 
-enum { KV_TABLES_MAX = 32 };
+enum {
+    KV_TABLES_MAX = 32,
+    KV_TABLE_BYTE = 0x80, // plus the table's number: the first byte of a stored key
+};
+
+typedef struct KvTableOptions {
+    uint8_t number; // 1 to KV_TABLES_MAX - 1; stored, so a table keeps it for ever
+    const char *name;
+} KvTableOptions;
 
 // What the seam is called before (KV_COMMITTED: after).
 typedef enum KvOperation {
@@ -49,24 +63,26 @@ typedef struct KvSeam {
     void *context;
 } KvSeam;
 
-// A row that says what a file is. If the file has it with another value, missing tables are not
-// made: the caller looks at the row after the open, and closes the file.
-typedef struct KvMark {
-    KvTable table;
-    Slice key; // .size 0: no mark
+// The sign says which format the file has to programs that look for it in a named table of LMDB, as
+// formats 1 and 2 had it. It has no checksum.
+typedef struct KvSign {
+    const char *table; // NULL: no sign. All of it is borrowed until kv_close
+    Slice key;
     Slice value;
-} KvMark;
+} KvSign;
 
 typedef struct KvOptions {
     DataFileOptions file;
-    const char *const *table_names; // borrowed until kv_close
+    const KvTableOptions *tables; // borrowed until kv_close
     size_t table_count;
-    KvMark mark;
+    KvSign sign;
     KvSeam seam; // .before NULL: none
 } KvOptions;
 
-// Opens the file and its tables. The caller closes `*out_kv` with kv_close. Errors as
-// data_file_open; `detail` says which. ERROR_CORRUPT also: a read-only store lacks a table.
+// Opens the file. The caller closes `*out_kv` with kv_close. A file with another sign is opened too:
+// the caller looks with kv_get_sign, and may read only named tables (named.h). Errors as
+// data_file_open; `detail` says which. ERROR_CORRUPT also: there are rows, but the commit row is
+// missing or damaged.
 MUST_USE Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv);
 
 // No transaction may be open. All that was committed is on the disk then. NULL is allowed.
@@ -74,6 +90,16 @@ void kv_close(Kv *kv);
 
 // The file, for the functions of server/kv/durable. Borrowed until kv_close.
 DataFile *kv_file(const Kv *kv);
+
+// Reads the value of the file's sign.
+MUST_USE Error kv_get_sign(KvTxn *txn, bool *out_found, Slice *out_value);
+
+// Puts the sign of KvOptions. For the first transaction of a new file.
+MUST_USE Error kv_put_sign(KvTxn *txn);
+
+// Reads what the file contains: nothing at all (`*out_is_empty`), or rows (`*out_has_rows`), or only
+// named tables (neither).
+MUST_USE Error kv_survey(KvTxn *txn, bool *out_is_empty, bool *out_has_rows);
 
 // Replaces the seam. No transaction may be open.
 void kv_set_seam(Kv *kv, KvSeam seam);
@@ -101,18 +127,13 @@ static inline void kv_abortp(KvTxn **txn)
 // Reads the value of a key. `*out_value` is left alone if there is none.
 MUST_USE Error kv_get(KvTxn *txn, KvTable table, Slice key, bool *out_found, Slice *out_value);
 
-// Puts a row, or replaces its value. Neither `key` nor `value` may borrow from the same table in
-// `txn`, because its pages move. (The key of kv_delete may.)
+// Puts a row, or replaces its value. `value` must not borrow from `txn`, because its pages move.
+// (Keys may.)
 MUST_USE Error kv_put(KvTxn *txn, KvTable table, Slice key, Slice value);
 
 // Puts a row if there is none with this key; otherwise sets `out_is_put` to false and changes
 // nothing.
 MUST_USE Error kv_put_new(KvTxn *txn, KvTable table, Slice key, Slice value, bool *out_is_put);
-
-// Puts a value of `size` bytes that the caller must fill in. `out_value` is valid until the next
-// write.
-MUST_USE Error kv_put_reserve(KvTxn *txn, KvTable table, Slice key, size_t size,
-                              uint8_t **out_value);
 
 // Deletes a row. `*out_found` is false if there was none.
 MUST_USE Error kv_delete(KvTxn *txn, KvTable table, Slice key, bool *out_found);
@@ -139,6 +160,10 @@ typedef struct KvRow {
     Slice value;
 } KvRow;
 
+// Each of these moves the cursor. If the row has a wrong checksum, the result is ERROR_CORRUPT with
+// `*out_found` set and `out_row->key` filled in, but no value; the cursor stands on that row, and
+// kv_next and kv_previous go on from it.
+
 // Finds the first row with a key at or after `key`.
 MUST_USE Error kv_seek(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row);
 // Finds the last row with a key before `key`.
@@ -156,7 +181,7 @@ typedef struct KvStats {
     uint64_t used_bytes; // of pages that were ever used, with the free ones
     uint64_t free_bytes; // of pages that can be reused
     unsigned readers, readers_max;
-    uint64_t rows[KV_TABLES_MAX];
+    uint64_t rows[KV_TABLES_MAX];         // of each KvTable
     uint64_t last_txn, oldest_reader_txn; // the same if there are no readers
     long oldest_reader_pid;               // the process that reads it; 0: there are no readers
 } KvStats;

@@ -13,9 +13,11 @@ struct Kv {
     DataFile *file; // owned
     MDB_env *lmdb;  // of `file`
     KvSeam seam;
+    MDB_dbi tree; // LMDB's main database, which holds the rows of all tables
     unsigned table_count;
-    const char *const *table_names; // borrowed
-    MDB_dbi tables[KV_TABLES_MAX];
+    const KvTableOptions *tables; // borrowed
+    KvSign sign;                  // borrowed
+    atomic_uint_fast64_t *tags;   // owned; of rows that were verified (stored_row.h)
 
     // Every transaction writes these. They have a cache line of their own, so that readers of the
     // fields above need not wait.
@@ -26,14 +28,18 @@ struct Kv {
 struct KvTxn {
     Kv *kv;
     MDB_txn *lmdb;
-    size_t write_count;
-    uint64_t value_bytes;            // that were put
-    uint32_t tables_written;         // a bit for each table that was put to or deleted from
-    MDB_cursor *puts[KV_TABLES_MAX]; // from a table's second put on; end with `lmdb`
-    unsigned cursor_count;
     bool is_write;
+    unsigned cursor_count;
     ErrorDetail *detail; // borrowed; where the cause of a failure is written
-    Error failure;       // the first of a write transaction, which can then only be aborted
+
+    // Of a write transaction; a read transaction has only the first four.
+    Error failure; // the first one; the transaction can then only be aborted
+    size_t write_count;
+    uint64_t value_bytes;              // that were put
+    uint32_t tables_written;           // a bit for each table that was put to or deleted from
+    MDB_cursor *puts[KV_TABLES_MAX];   // from a table's second put on; end with `lmdb`
+    int64_t rows_added[KV_TABLES_MAX]; // to each table; negative: more were deleted
+    MDB_stat stat;                     // of the tree, after the last write
 };
 
 // Notes that an operation ("read", "write") failed with LMDB's code, with the cause in the
@@ -41,25 +47,16 @@ struct KvTxn {
 // failure counts as a write, so that a caller who asks whether to abort does.
 MUST_USE Error kv_txn_fail(KvTxn *txn, int code, const char *operation);
 
+// The same for a failure that is already known as an error.
+MUST_USE Error kv_txn_note_failure(KvTxn *txn, Error error);
+
 static inline Error kv_ask_seam(const Kv *kv, KvOperation operation, KvTable table)
 {
     if (__builtin_expect(kv->seam.before == NULL, true)) return ERROR_NONE;
     return kv->seam.before(kv->seam.context, operation, table);
 }
 
-static inline MDB_dbi kv_table(const KvTxn *txn, KvTable table)
-{
-    assert(table < txn->kv->table_count);
-    return txn->kv->tables[table];
-}
-
 static inline MDB_val kv_value(Slice bytes)
 {
     return (MDB_val){.mv_size = bytes.size, .mv_data = (void *)(uintptr_t)bytes.bytes};
-}
-
-static inline MDB_val kv_key(Slice key)
-{
-    assert(key.size > 0 && key.size <= KEY_BYTES_MAX);
-    return kv_value(key);
 }

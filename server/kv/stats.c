@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "kv/commit_row.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/kv_fields.h"
 
+static Error read_rows(KvTxn *txn, uint64_t out_rows[KV_TABLES_MAX]);
 static Error count_free_bytes(KvTxn *txn, uint64_t page_bytes, uint64_t *out_bytes);
 
 Error kv_stats(Kv *kv, ErrorDetail *detail, KvStats *out_stats)
@@ -17,28 +19,35 @@ Error kv_stats(Kv *kv, ErrorDetail *detail, KvStats *out_stats)
     if (error) return error;
 
     MDB_envinfo info;
-    MDB_stat table;
+    MDB_stat tree;
     int code = mdb_env_info(kv->lmdb, &info);
-    if (code == 0) code = mdb_env_stat(kv->lmdb, &table);
+    if (code == 0) code = mdb_env_stat(kv->lmdb, &tree);
     if (code) return kv_txn_fail(txn, code, "read");
     KvStats stats = {
         .map_bytes = info.me_mapsize,
-        .used_bytes = (info.me_last_pgno + 1) * table.ms_psize,
+        .used_bytes = (info.me_last_pgno + 1) * tree.ms_psize,
         .readers = readers.count,
         .readers_max = info.me_maxreaders,
         .last_txn = info.me_last_txnid,
         .oldest_reader_txn = readers.count ? readers.oldest_txn : info.me_last_txnid,
         .oldest_reader_pid = readers.oldest_pid,
     };
-    for (unsigned i = 0; i < kv->table_count; i++) {
-        code = mdb_stat(txn->lmdb, kv->tables[i], &table);
-        if (code) return kv_txn_fail(txn, code, "read");
-        stats.rows[i] = table.ms_entries;
-    }
-    error = count_free_bytes(txn, table.ms_psize, &stats.free_bytes);
+    error = read_rows(txn, stats.rows);
+    if (error) return error;
+    error = count_free_bytes(txn, tree.ms_psize, &stats.free_bytes);
     if (error) return error;
     *out_stats = stats;
     return ERROR_NONE;
+}
+
+static Error read_rows(KvTxn *txn, uint64_t out_rows[KV_TABLES_MAX])
+{
+    CommitRow row;
+    bool found;
+    Error error = commit_row_get(txn, &found, &row);
+    for (size_t i = 0; !error && found && i < txn->kv->table_count; i++)
+        out_rows[i] = row.rows[txn->kv->tables[i].number];
+    return error;
 }
 
 // The rows of the free list are arrays of page numbers, each with its count in front.

@@ -1,7 +1,4 @@
-// Transactions and rows, on LMDB.
-//
-// These are the hottest calls of the daemon, so each adds only this to LMDB's: one branch for the
-// seam, asserts on its arguments, and the translation of the result.
+// Transactions, on LMDB.
 //
 // The tricky part is failure. LMDB poisons a transaction at its first error and then answers
 // everything with MDB_BAD_TXN, which says nothing. So a write transaction remembers its first
@@ -11,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "kv/commit_row.h"
 #include "kv/durable/commit_error.h"
 #include "kv/durable/file_names.h"
 #include "kv/durable/flush.h"
@@ -25,21 +23,13 @@ static void forget_txn(KvTxn *txn);
 
 static _Thread_local char this_thread; // its address tells threads apart
 
-static inline void note_write(KvTxn *txn, KvTable table, size_t value_bytes)
-{
-    txn->write_count++;
-    txn->tables_written |= UINT32_C(1) << table;
-    txn->value_bytes += value_bytes;
-}
-
 static void make_room(Kv *kv)
 {
     reader_slots_clear_dead(kv->file);
     if (kv->file->flusher) flush_want(kv->file->flusher);
 }
 
-// A write transaction keeps its first failure.
-static Error note_failure(KvTxn *txn, Error error)
+Error kv_txn_note_failure(KvTxn *txn, Error error)
 {
     if (!txn->is_write) return error;
     if (txn->failure) return txn->failure;
@@ -55,7 +45,8 @@ __attribute__((cold)) Error kv_txn_fail(KvTxn *txn, int code, const char *operat
 {
     if (txn->failure) return txn->failure;
     const char *directory = txn->kv->file->directory;
-    return note_failure(txn, lmdb_fail(txn->detail, code, operation, directory, KV_FILE_DATA));
+    return kv_txn_note_failure(txn,
+                               lmdb_fail(txn->detail, code, operation, directory, KV_FILE_DATA));
 }
 
 // A relaxed store has its name checked by each flush.
@@ -76,8 +67,12 @@ Error kv_begin(Kv *kv, bool is_write, ErrorDetail *detail, KvTxn **out_txn)
     KvTxn *txn = malloc(sizeof(*txn));
     int code = txn ? 0 : ENOMEM;
     if (txn) {
-        *txn = (KvTxn){.kv = kv, .is_write = is_write, .detail = detail};
+        memset(txn, 0, is_write ? sizeof(*txn) : offsetof(KvTxn, puts));
+        txn->kv = kv;
+        txn->is_write = is_write;
+        txn->detail = detail;
         code = begin_in_lmdb(kv, is_write, &txn->lmdb);
+        if (code == 0 && is_write) code = mdb_stat(txn->lmdb, kv->tree, &txn->stat);
     }
     if (code) {
         free(txn);
@@ -143,8 +138,8 @@ static int begin_reader(Kv *kv, MDB_txn **out_lmdb)
     return code;
 }
 
-// Estimates the bytes of pages that the commit writes: a path of two pages in each table, a leaf
-// for each row, what the values fill, and LMDB's own.
+// Estimates the bytes of pages that the commit writes: two pages for each table, a leaf for each
+// row, what the values fill, and LMDB's own.
 static uint64_t page_bytes_of(const KvTxn *txn)
 {
     enum { PAGE_BYTES = 4096, OWN_PAGES = 4 };
@@ -164,6 +159,7 @@ Error kv_commit(KvTxn **inout_txn)
     }
     Error error = txn->failure;
     if (!error) error = kv_ask_seam(kv, KV_COMMIT, 0);
+    if (!error && txn->write_count > 0) error = commit_row_put(txn);
     uint64_t txn_id = mdb_txn_id(txn->lmdb);
     if (!error) error = ownership_note_commit(kv->file, txn_id, txn->detail);
     if (error) {
@@ -213,99 +209,4 @@ static void forget_txn(KvTxn *txn)
     }
     atomic_fetch_sub_explicit(&kv->txn_count, 1, memory_order_relaxed);
     free(txn);
-}
-
-Error kv_get(KvTxn *txn, KvTable table, Slice key, bool *out_found, Slice *out_value)
-{
-    Error error = kv_ask_seam(txn->kv, KV_GET, table);
-    if (error) return error;
-
-    MDB_val lmdb_key = kv_key(key);
-    MDB_val value;
-    int code = mdb_get(txn->lmdb, kv_table(txn, table), &lmdb_key, &value);
-    if (code == 0) *out_value = slice(value.mv_data, value.mv_size);
-    if (code == 0 || code == MDB_NOTFOUND) {
-        *out_found = code == 0;
-        return ERROR_NONE;
-    }
-    return kv_txn_fail(txn, code, "read");
-}
-
-// Rows that are put one after the other mostly lie so, too. A cursor that stays where it put the
-// last row finds the place of the next one in its page, instead of coming down from the root. A
-// table's first put makes no cursor, because a transaction of one call puts a row into each table.
-static int put_in_lmdb(KvTxn *txn, KvTable table, MDB_val *key, MDB_val *value, unsigned flags)
-{
-    bool is_first = !(txn->tables_written >> table & 1);
-    if (is_first) return mdb_put(txn->lmdb, kv_table(txn, table), key, value, flags);
-    MDB_cursor **cursor = &txn->puts[table];
-    int code = *cursor ? 0 : mdb_cursor_open(txn->lmdb, kv_table(txn, table), cursor);
-    return code ? code : mdb_cursor_put(*cursor, key, value, flags);
-}
-
-Error kv_put(KvTxn *txn, KvTable table, Slice key, Slice value)
-{
-    assert(txn->is_write);
-    Error error = kv_ask_seam(txn->kv, KV_PUT, table);
-    if (error) return note_failure(txn, error);
-
-    MDB_val lmdb_key = kv_key(key);
-    MDB_val lmdb_value = kv_value(value);
-    int code = put_in_lmdb(txn, table, &lmdb_key, &lmdb_value, 0);
-    if (code) return kv_txn_fail(txn, code, "write");
-    note_write(txn, table, value.size);
-    return ERROR_NONE;
-}
-
-Error kv_put_new(KvTxn *txn, KvTable table, Slice key, Slice value, bool *out_is_put)
-{
-    assert(txn->is_write);
-    Error error = kv_ask_seam(txn->kv, KV_PUT, table);
-    if (error) return note_failure(txn, error);
-
-    MDB_val lmdb_key = kv_key(key);
-    MDB_val lmdb_value = kv_value(value);
-    int code = put_in_lmdb(txn, table, &lmdb_key, &lmdb_value, MDB_NOOVERWRITE);
-    if (code && code != MDB_KEYEXIST) return kv_txn_fail(txn, code, "write");
-    if (code == 0) note_write(txn, table, value.size);
-    *out_is_put = code == 0;
-    return ERROR_NONE;
-}
-
-Error kv_put_reserve(KvTxn *txn, KvTable table, Slice key, size_t size, uint8_t **out_value)
-{
-    assert(txn->is_write);
-    Error error = kv_ask_seam(txn->kv, KV_PUT, table);
-    if (error) return note_failure(txn, error);
-
-    MDB_val lmdb_key = kv_key(key);
-    MDB_val value = {.mv_size = size};
-    int code = put_in_lmdb(txn, table, &lmdb_key, &value, MDB_RESERVE);
-    if (code) return kv_txn_fail(txn, code, "write");
-    note_write(txn, table, size);
-    *out_value = value.mv_data;
-    return ERROR_NONE;
-}
-
-Error kv_delete(KvTxn *txn, KvTable table, Slice key, bool *out_found)
-{
-    assert(txn->is_write);
-    Error error = kv_ask_seam(txn->kv, KV_DELETE, table);
-    if (error) return note_failure(txn, error);
-
-    // The pages that the cursor is on may be merged with others.
-    if (txn->puts[table]) mdb_cursor_close(txn->puts[table]);
-    txn->puts[table] = NULL;
-
-    MDB_val lmdb_key = kv_key(key);
-    int code = mdb_del(txn->lmdb, kv_table(txn, table), &lmdb_key, NULL);
-    if (code && code != MDB_NOTFOUND) return kv_txn_fail(txn, code, "write");
-    if (code == 0) note_write(txn, table, 0);
-    *out_found = code == 0;
-    return ERROR_NONE;
-}
-
-size_t kv_write_count(const KvTxn *txn)
-{
-    return txn->write_count;
 }

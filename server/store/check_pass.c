@@ -25,7 +25,7 @@ void check_damage(Check *check, DamageKind kind, StoreTable table, Slice key, co
     va_start(arguments, format);
     vsnprintf(what, sizeof(what), format, arguments);
     va_end(arguments);
-    snprintf(text, sizeof(text), "%s %s: %s", STORE_TABLE_NAMES[table], key_text, what);
+    snprintf(text, sizeof(text), "%s %s: %s", store_table_name(table), key_text, what);
     Damage damage = {.kind = kind, .table = table, .key = key, .text = text};
     check->options->found(check->options->context, &damage);
 }

@@ -10,25 +10,55 @@
 
 enum { STATE_BYTES = ULID_BYTES + 8 + 8 };
 
-KvMark meta_mark(uint64_t format, uint8_t bytes[META_FORMAT_BYTES])
+static const uint8_t FORMAT[8] = {[7] = STORE_FORMAT_VERSION};
+
+KvSign meta_sign(void)
 {
-    bytes_put_u64(bytes, format);
-    return (KvMark){TABLE_META, KEY_FORMAT, slice(bytes, META_FORMAT_BYTES)};
+    return (KvSign){"meta", KEY_FORMAT, slice(FORMAT, sizeof(FORMAT))};
+}
+
+static Error refuse_format(ErrorDetail *detail, const char *what)
+{
+    return error_say(detail, ERROR_CORRUPT,
+                     "meta.format %s: the store is damaged; restore a backup with `tine "
+                     "restore-backup`",
+                     what);
+}
+
+static Error decode_format(Slice value, ErrorDetail *detail, uint64_t *out_version)
+{
+    if (value.size != sizeof(FORMAT)) return refuse_format(detail, "has the wrong size");
+    *out_version = bytes_get_u64(value.bytes);
+    return *out_version > 0 ? ERROR_NONE : refuse_format(detail, "is 0");
+}
+
+// A sign without the row of `meta` is right only in a file without rows of the present form.
+static Error read_sign(Slice sign, bool has_rows, ErrorDetail *detail, uint64_t *out_version)
+{
+    Error error = decode_format(sign, detail, out_version);
+    if (error || *out_version > STORE_FORMAT_VERSION) return error;
+    bool is_old = *out_version < STORE_FORMAT_VERSION;
+    return is_old && !has_rows ? ERROR_NONE : refuse_format(detail, "is missing");
 }
 
 Error meta_read_format(KvTxn *txn, ErrorDetail *detail, uint64_t *out_version)
 {
-    Slice value;
-    bool found;
-    Error error = kv_get(txn, TABLE_META, KEY_FORMAT, &found, &value);
-    if (error) return error;
+    Slice row, sign;
+    bool is_empty, has_rows, has_row, has_sign;
+    Error error = kv_survey(txn, &is_empty, &has_rows);
     *out_version = 0;
-    if (!found) return ERROR_NONE;
-    if (value.size != META_FORMAT_BYTES) {
-        return error_say(detail, ERROR_CORRUPT, "meta.format is %zu bytes long", value.size);
+    if (error || is_empty) return error;
+    error = kv_get_sign(txn, &has_sign, &sign);
+    if (!error) error = kv_get(txn, TABLE_META, KEY_FORMAT, &has_row, &row);
+    if (error) return error;
+    if (has_row) {
+        error = decode_format(row, detail, out_version);
+        bool is_signed = has_sign && slice_equal(sign, slice(FORMAT, sizeof(FORMAT)));
+        if (error || *out_version != STORE_FORMAT_VERSION || is_signed) return error;
+        return refuse_format(detail, "differs from the file's sign");
     }
-    *out_version = bytes_get_u64(value.bytes);
-    return ERROR_NONE;
+    if (has_sign) return read_sign(sign, has_rows, detail, out_version);
+    return refuse_format(detail, "is missing");
 }
 
 Error meta_read_instance(KvTxn *txn, ErrorDetail *detail, char out[INSTANCE_ID_BYTES])
@@ -58,11 +88,10 @@ Error meta_read_state(KvTxn *txn, ErrorDetail *detail, bool *out_found, StoreSta
     return ERROR_NONE;
 }
 
-Error meta_put_format(KvTxn *txn, uint64_t version)
+Error meta_put_format(KvTxn *txn)
 {
-    uint8_t bytes[META_FORMAT_BYTES];
-    bytes_put_u64(bytes, version);
-    return kv_put(txn, TABLE_META, KEY_FORMAT, slice(bytes, sizeof(bytes)));
+    Error error = kv_put_sign(txn);
+    return error ? error : kv_put(txn, TABLE_META, KEY_FORMAT, slice(FORMAT, sizeof(FORMAT)));
 }
 
 Error meta_put_instance(KvTxn *txn, const char id[INSTANCE_ID_BYTES])

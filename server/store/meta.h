@@ -17,17 +17,25 @@ typedef struct StoreState {
     int64_t dated_event_at;
 } StoreState;
 
-// The row that says which format the file has, as kv_open wants it. Borrows `bytes`.
-enum { META_FORMAT_BYTES = 8 };
-KvMark meta_mark(uint64_t format, uint8_t bytes[META_FORMAT_BYTES]);
+enum { STORE_FORMAT_VERSION = 3 };
+
+// Returns the sign of this format, as kv_open wants it. It is where formats 1 and 2 have their
+// format, so older programs refuse the file.
+KvSign meta_sign(void);
+
+// Reads the format from the row of `meta`, or, in a file of an older format, from the sign. 0: the
+// file is empty. ERROR_CORRUPT: the format is missing in a file that is not empty, is 0 or has the
+// wrong size, or the file does not look like one of its format; `detail` says which.
+MUST_USE Error meta_read_format(KvTxn *txn, ErrorDetail *detail, uint64_t *out_version);
 
 // Each of these reads one row. ERROR_CORRUPT: it has the wrong size, or the instance ID is missing;
-// `detail` says which. Other errors as kv_get. `*out_version` is 0 if the file is new.
-MUST_USE Error meta_read_format(KvTxn *txn, ErrorDetail *detail, uint64_t *out_version);
+// `detail` says which. Other errors as kv_get.
 MUST_USE Error meta_read_instance(KvTxn *txn, ErrorDetail *detail, char out[INSTANCE_ID_BYTES]);
 MUST_USE Error meta_read_state(KvTxn *txn, ErrorDetail *detail, bool *out_found, StoreState *out);
 
+// Puts the format of this program, in both places. For a new file. Errors as kv_put.
+MUST_USE Error meta_put_format(KvTxn *txn);
+
 // Each of these puts one row. Errors as kv_put.
-MUST_USE Error meta_put_format(KvTxn *txn, uint64_t version);
 MUST_USE Error meta_put_instance(KvTxn *txn, const char id[INSTANCE_ID_BYTES]);
 MUST_USE Error meta_put_state(KvTxn *txn, const StoreState *state);

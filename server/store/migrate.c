@@ -1,21 +1,20 @@
-// Migration. Each step goes from one format to the next, in slices of sessions. The last slice of a
-// step also sets the format. The copy is flushed only once, at the end, because nobody needs it
-// before the rename.
+// Migration. All rows are copied into a new file (migrate_rows.h). A store of format 1 then gets the
+// rows that it lacks, in slices of sessions. The copy is flushed only once, at the end, because
+// nobody needs it before the rename.
 
 #include "store/migrate.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/limits.h"
 #include "os/directory.h"
 #include "report/log.h"
-#include "store/copy.h"
 #include "store/files.h"
+#include "store/migrate_rows.h"
 #include "store/session.h"
 #include "store/session_index.h"
 
@@ -24,10 +23,10 @@ enum {
     KEPT_MAX = 1000, // directories of replaced stores that are tried in turn
 };
 
-static Error copy_and_migrate(Store *store, uint64_t version, ErrorDetail *detail);
+static Error make_copy(Store *store, uint64_t version, ErrorDetail *detail);
+static Error check_space(Store *store, uint64_t version, ErrorDetail *detail);
+static Error fill_copy(Store *store, const char *directory, uint64_t version, ErrorDetail *detail);
 static Error swap(const StoreOptions *options, ErrorDetail *detail);
-static Error bring_up(const StoreOptions *options, const char *directory, uint64_t version,
-                      ErrorDetail *detail);
 static Error flush(const char *directory, ErrorDetail *detail);
 static Error keep_old(const char *directory, StorePath *out_kept, ErrorDetail *detail);
 
@@ -38,27 +37,44 @@ static Error fail(ErrorDetail *detail, const char *what, const char *path)
 
 Error migrate_store(Store *store, uint64_t version, ErrorDetail *detail)
 {
-    Error error = copy_and_migrate(store, version, detail);
+    Error error = make_copy(store, version, detail);
     return error ? error : store_reopen(store, swap, detail);
 }
 
-static Error copy_and_migrate(Store *store, uint64_t version, ErrorDetail *detail)
+static Error make_copy(Store *store, uint64_t version, ErrorDetail *detail)
 {
-    const StoreOptions *options = store_options(store);
-    StorePath directory = store_path_migrating(options->directory);
-    log_write(LOG_INFO, "migrating the store", "directory=%s from_format=%llu to_format=%d",
-              options->directory, (unsigned long long)version, STORE_FORMAT_VERSION);
+    StorePath directory = store_path_migrating(store_options(store)->directory);
     store_files_remove(directory.text);
+    Error error = check_space(store, version, detail);
+    if (error) return error;
     if (mkdir(directory.text, 0700) != 0) return fail(detail, "create", directory.text);
-    StorePath path = store_path(directory.text, KV_FILE_DATA);
-    int file = open(path.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    Error error =
-        file < 0 ? fail(detail, "create", path.text) : store_write_copy(store, file, detail);
-    if (file >= 0 && close(file) != 0 && !error) error = fail(detail, "close", path.text);
-    if (!error) error = bring_up(options, directory.text, version, detail);
+    error = fill_copy(store, directory.text, version, detail);
     if (!error) error = flush(directory.text, detail);
     if (error) store_files_remove(directory.text);
     return error;
+}
+
+// The copy has no unused pages. Its rows are a little longer, and in fuller pages.
+static Error check_space(Store *store, uint64_t version, ErrorDetail *detail)
+{
+    const char *directory = store_options(store)->directory;
+    KvStats stats;
+    struct statvfs disk;
+    Error error = store_stats(store, detail, &stats);
+    if (error) return error;
+    uint64_t used = stats.used_bytes - stats.free_bytes;
+    uint64_t needed_mib = ((used + used / 8) >> 20) + 1;
+    if (statvfs(directory, &disk) != 0) return fail(detail, "measure the disk of", directory);
+    uint64_t free_mib = (uint64_t)disk.f_bavail * disk.f_frsize >> 20;
+    log_write(LOG_INFO, "migrating the store",
+              "directory=\"%s\" from_format=%llu to_format=%d needed_mib=%llu free_mib=%llu",
+              directory, (unsigned long long)version, STORE_FORMAT_VERSION,
+              (unsigned long long)needed_mib, (unsigned long long)free_mib);
+    if (free_mib >= needed_mib) return ERROR_NONE;
+    return error_say(detail, ERROR_STORE_FULL,
+                     "the store cannot be migrated: its copy needs %llu MiB of free space in %s, "
+                     "and there are %llu",
+                     (unsigned long long)needed_mib, directory, (unsigned long long)free_mib);
 }
 
 // Format 2 adds rows for active, archived, busy and retrying sessions: see SessionListing.
@@ -72,14 +88,9 @@ static Error index_states(Txn *txn, Ulid id)
                                 (SessionIndexed){settings, head->status});
 }
 
-typedef Error (*MigrateSession)(Txn *txn, Ulid id);
-
-// The function that brings a session of a format to the next format.
-static const MigrateSession STEPS[STORE_FORMAT_VERSION] = {[1] = index_states};
-
-// Visits at most one slice of the sessions after `*after` and moves `*after`. Sets `*out_done`
+// Indexes at most one slice of the sessions after `*after` and moves `*after`. Sets `*out_done`
 // after the last session.
-static Error slice_visit(Txn *txn, MigrateSession visit, Ulid *after, bool *out_done)
+static Error index_slice(Txn *txn, Ulid *after, bool *out_done)
 {
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
     Error error = kv_cursor_open(txn->kv, TABLE_SESSIONS, &cursor);
@@ -94,46 +105,42 @@ static Error slice_visit(Txn *txn, MigrateSession visit, Ulid *after, bool *out_
         if (!found) return ERROR_NONE;
         *after = key_id_at(row.key, 0);
         arena_reset(txn->arena, RUN_BUDGET_BYTES);
-        error = visit(txn, *after);
+        error = index_states(txn, *after);
     }
     return error;
 }
 
-static Error step(Store *store, uint64_t version, Arena *arena, ErrorDetail *detail)
+static Error index_sessions(Store *store, ErrorDetail *detail)
 {
     Ulid after = ULID_ZERO;
     bool is_done = false;
     Error error = ERROR_NONE;
+    Arena arena;
+    arena_init(&arena, RUN_BUDGET_BYTES);
     while (!error && !is_done) {
         Txn txn;
-        error = txn_begin(store, /* is_write= */ true, arena, detail, &txn);
-        if (error) return error;
-        error = slice_visit(&txn, STEPS[version], &after, &is_done);
-        if (!error && is_done) error = txn_set_format(&txn, version + 1);
+        error = txn_begin(store, /* is_write= */ true, &arena, detail, &txn);
+        if (error) break;
+        error = index_slice(&txn, &after, &is_done);
         if (!error) error = txn_commit(&txn);
         txn_abort(&txn);
     }
+    arena_free(&arena);
     return error;
 }
 
-static Error bring_up(const StoreOptions *options, const char *directory, uint64_t version,
-                      ErrorDetail *detail)
+static Error fill_copy(Store *store, const char *directory, uint64_t version, ErrorDetail *detail)
 {
-    StoreOptions copy_options = *options;
-    copy_options.directory = directory;
-    copy_options.is_ephemeral = true; // flushed at the end
-    copy_options.format = version;
-    Store *store = NULL;
+    StoreOptions options = *store_options(store);
+    options.directory = directory;
+    options.is_ephemeral = true; // flushed at the end
+    Store *copy = NULL;
     uint64_t format;
-    Error error = store_attach(&copy_options, detail, &store, &format);
-    if (!error) error = store_load(store, /* is_new= */ false, detail);
-    Arena arena;
-    arena_init(&arena, RUN_BUDGET_BYTES);
-    for (; !error && version < STORE_FORMAT_VERSION; version++) {
-        error = step(store, version, &arena, detail);
-    }
-    arena_free(&arena);
-    store_close(store);
+    Error error = store_attach(&options, detail, &copy, &format);
+    if (!error) error = migrate_rows(store, copy, detail);
+    if (!error) error = store_load(copy, /* is_new= */ false, detail);
+    if (!error && version < 2) error = index_sessions(copy, detail);
+    store_close(copy);
     return error;
 }
 

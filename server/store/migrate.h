@@ -1,7 +1,7 @@
 // Migration: brings a store of an older format to the format of this program.
 //
-// There is a complete store in the directory at each moment. A migration makes a copy in
-// DIRECTORY/migrating, changes the copy, flushes it, and renames it over the old file. The old file
+// There is a complete store in the directory at each moment. A migration copies all rows to a new
+// file in DIRECTORY/migrating, flushes it, and renames it over the old file. The old file
 // stays as a store of its own in DIRECTORY/before-format-N (or before-format-N-2 and so on, if that
 // exists) until somebody removes it. A migration that was interrupted starts again.
 
@@ -13,7 +13,8 @@
 // The oldest format that can be migrated.
 enum { MIGRATE_FORMAT_MIN = 1 };
 
-// Migrates an attached store from format `version` to the format in its options, and reopens the
-// result. ERROR_STORE_FULL: there is no room for the copy. ERROR_IO, ERROR_CORRUPT. After an error,
+// Migrates an attached store from format `version` to STORE_FORMAT_VERSION, and reopens the result.
+// Logs what it needs first, and how far it is every few seconds. ERROR_STORE_FULL: there is no room
+// for the copy. ERROR_IO, ERROR_CORRUPT. After an error,
 // the store is unchanged and nothing of the copy is left.
 MUST_USE Error migrate_store(Store *store, uint64_t version, ErrorDetail *detail);

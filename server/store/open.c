@@ -9,9 +9,8 @@
 // Returns an error unless the file can be used as it is or after a migration.
 static Error format_check(const StoreOptions *options, uint64_t format, ErrorDetail *detail)
 {
-    uint64_t wanted = options->format;
-    if (format == 0 || format == wanted) return ERROR_NONE;
-    if (format < MIGRATE_FORMAT_MIN || format > wanted) {
+    if (format == 0 || format == STORE_FORMAT_VERSION) return ERROR_NONE;
+    if (format < MIGRATE_FORMAT_MIN || format > STORE_FORMAT_VERSION) {
         return error_say(detail, ERROR_INVALID_ARGUMENT,
                          "%s has storage format %llu, but this program reads format %d; use the "
                          "version of tine that wrote it, or a newer one",
@@ -29,7 +28,7 @@ static Error open_attached(Store *store, uint64_t format, ErrorDetail *detail)
     const StoreOptions *options = store_options(store);
     bool is_new = format == 0, is_renewed = false;
     Error error = format_check(options, format, detail);
-    if (!error && !is_new && format < options->format) {
+    if (!error && !is_new && format < STORE_FORMAT_VERSION) {
         error = migrate_store(store, format, detail);
     }
     if (!error) error = store_load(store, is_new, detail);

@@ -122,7 +122,7 @@ static Error delete_rows(Txn *txn, StoreTable table, Ulid session, RowDeleted be
 static Error refuse_row(Txn *txn, StoreTable table)
 {
     return error_say(txn->detail, ERROR_CORRUPT, "a row of the wrong size is in the table %s",
-                     STORE_TABLE_NAMES[table]);
+                     store_table_name(table));
 }
 
 static void take_row(size_t *rows_left)

@@ -40,11 +40,6 @@ struct Store {
 
 enum { ENCODE_SMALL_BYTES = 2048 };
 
-Error txn_set_format(Txn *txn, uint64_t format)
-{
-    return meta_put_format(txn->kv, format);
-}
-
 Error txn_renew_instance(Txn *txn)
 {
     char instance_id[ULID_TEXT_BYTES + 1];
@@ -55,7 +50,7 @@ Error txn_renew_instance(Txn *txn)
 static Error store_initialise(Txn *txn)
 {
     txn->state.first_event_sequence = 1;
-    Error error = txn_set_format(txn, txn->store->options.format);
+    Error error = meta_put_format(txn->kv);
     return error ? error : txn_renew_instance(txn);
 }
 
@@ -72,7 +67,6 @@ static Error store_read_state(Store *store, ErrorDetail *detail)
 
 static Error open_kv(Store *store, ErrorDetail *detail)
 {
-    uint8_t version[META_FORMAT_BYTES];
     KvOptions kv_options = {
         .file = {.directory = store->directory,
                  .map_bytes = store->options.map_bytes,
@@ -84,9 +78,9 @@ static Error open_kv(Store *store, ErrorDetail *detail)
                  .owns_directory = !store->options.is_beside,
                  .boot_id = store->options.boot_id,
                  .walk = store->options.walk},
-        .table_names = STORE_TABLE_NAMES,
+        .tables = STORE_TABLE_OPTIONS,
         .table_count = TABLE_COUNT,
-        .mark = meta_mark(store->options.format, version),
+        .sign = meta_sign(),
         .seam = store->options.seam,
     };
     Error error = kv_open(&kv_options, detail, &store->kv);
@@ -97,7 +91,6 @@ static Error open_kv(Store *store, ErrorDetail *detail)
 static void options_fill(StoreOptions *options)
 {
     if (!options->clock.now_ms) options->clock = clock_system();
-    if (options->format == 0) options->format = STORE_FORMAT_VERSION;
     if (options->event_count_max == 0) options->event_count_max = EVENT_COUNT_DEFAULT;
     if (options->event_age_ms_max == 0) options->event_age_ms_max = EVENT_AGE_MS_DEFAULT;
     if (options->operation_age_ms_max == 0) {
@@ -257,11 +250,6 @@ void store_file_ids(const Store *store, DataFileIds *out)
 bool store_is_outgrown(const Store *store)
 {
     return data_file_is_outgrown(store->file);
-}
-
-Error store_write_copy(Store *store, int to, ErrorDetail *detail)
-{
-    return data_file_copy(store->file, to, /* is_compact= */ false, detail);
 }
 
 void store_trim(Store *store)

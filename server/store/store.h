@@ -18,8 +18,6 @@
 
 typedef struct Store Store;
 
-enum { STORE_FORMAT_VERSION = 2 };
-
 typedef struct StoreOptions {
     const char *directory;    // created with mode 0700 if it does not exist
     bool is_ephemeral;        // never flush commits; for stores that nobody keeps
@@ -33,7 +31,6 @@ typedef struct StoreOptions {
     int64_t operation_age_ms_max; // 0: OPERATION_AGE_MS_DEFAULT
     Clock clock;                  // .now_ms NULL: the system clock
     uint64_t random_seed;         // 0: seed from the kernel
-    uint64_t format;              // format that the file must have; 0: STORE_FORMAT_VERSION
     KvSeam seam;
     unsigned long file_system_type; // 0: ask the kernel; tests set it
     const char *boot_id;            // NULL: ask the kernel; tests set it
@@ -79,9 +76,6 @@ void store_file_ids(const Store *store, DataFileIds *out);
 // Returns whether the writer, another process, has a larger map. A read-only store must then be
 // closed and opened again.
 bool store_is_outgrown(const Store *store);
-
-// Writes the last committed state to `to`: see data_file_copy.
-MUST_USE Error store_write_copy(Store *store, int to, ErrorDetail *detail);
 
 // Returns whether a power cut or a disk error took the store back, until store_forget_set_back.
 // Call that after the commit that has dealt with it. Both are on the disk then, unless
@@ -144,9 +138,6 @@ void txn_abort(Txn *txn);
 
 // Reads the state as this transaction sees it.
 MUST_USE Error txn_state(Txn *txn, StoreState *out);
-
-// Sets the format of the file. Only migrations change the format of an existing file.
-MUST_USE Error txn_set_format(Txn *txn, uint64_t format);
 
 // Gives the store a new instance ID. It takes effect the next time the store is loaded.
 MUST_USE Error txn_renew_instance(Txn *txn);

@@ -1,9 +1,9 @@
-// The names of the tables.
+// The numbers and names of the tables.
 
 #include "store/tables.h"
 
-const char *const STORE_TABLE_NAMES[TABLE_COUNT] = {
-#define X(constant, name) name,
+const KvTableOptions STORE_TABLE_OPTIONS[TABLE_COUNT] = {
+#define X(number, constant, name) {number, name},
     STORE_TABLES(X)
 #undef X
 };

@@ -12,36 +12,47 @@
 #include "kv/kv.h"
 #include "text/ulid.h"
 
-// X(constant, name on disk). The order gives each table its KvTable number. It is not stored.
+// X(number, constant, name). The order gives each table its KvTable. The number is stored: it is the
+// table's byte in all keys (KV_TABLE_BYTE + number), so it is never changed and never used again.
+//
+// The numbers also give the tables their order in the tree. A commit copies each page that it
+// changes, so tables whose ends an append changes lie side by side: rows of META after kv's commit
+// row; MESSAGE_OWNER, BY_ACTIVE, OPERATIONS_BY_AGE and EVENTS, where rows come at the end and old
+// ones go at the front. EVENTS is last, because LMDB fills its pages only at the end of the tree.
 #define STORE_TABLES(X)                                                                            \
-    X(SESSIONS, "sessions")                   /* session, row u8, chunk */                         \
-    X(MESSAGES, "messages")                   /* session, message, chunk */                        \
-    X(MESSAGE_OWNER, "message_owner")         /* message */                                        \
-    X(MARKERS, "markers")                     /* session, message kind u8, message */              \
-    X(ORIGINS, "origins")                     /* session, id */                                    \
-    X(READERS, "readers")                     /* target session, reading session */                \
-    X(MEMORIES, "memories")                   /* session, memory, chunk */                         \
-    X(CALLS, "calls")                         /* session, call, chunk */                           \
-    X(TODOS, "todos")                         /* session, chunk */                                 \
-    X(CHILDREN, "children")                   /* parent, child */                                  \
-    X(SESSION_INDEX, "session_index")         /* listing u8, hash, session */                      \
-    X(BY_ACTIVE, "by_active")                 /* last_active_at u64, session */                    \
-    X(MESSAGE_EXTERNAL, "message_external")   /* session, hash of external */                      \
-    X(PARTS, "parts")                         /* session, part kind u8, message, part index u16 */ \
-    X(OPERATIONS, "operations")               /* operation id as it is, 0, chunk */                \
-    X(OPERATIONS_BY_AGE, "operations_by_age") /* issued id */                                      \
-    X(ORIGINALS, "originals")                 /* session, message, chunk */                        \
-    X(EVENTS, "events")                       /* sequence u64, chunk */                            \
-    X(META, "meta")                           /* a name */
+    X(2, SESSIONS, "sessions")                    /* session, row u8, chunk */                     \
+    X(3, MESSAGES, "messages")                    /* session, message, chunk */                    \
+    X(28, MESSAGE_OWNER, "message_owner")         /* message */                                    \
+    X(4, MARKERS, "markers")                      /* session, message kind u8, message */          \
+    X(5, ORIGINS, "origins")                      /* session, id */                                \
+    X(6, READERS, "readers")                      /* target session, reading session */            \
+    X(7, MEMORIES, "memories")                    /* session, memory, chunk */                     \
+    X(8, CALLS, "calls")                          /* session, call, chunk */                       \
+    X(9, TODOS, "todos")                          /* session, chunk */                             \
+    X(10, CHILDREN, "children")                   /* parent, child */                              \
+    X(11, SESSION_INDEX, "session_index")         /* listing u8, hash, session */                  \
+    X(29, BY_ACTIVE, "by_active")                 /* last_active_at u64, session */                \
+    X(12, MESSAGE_EXTERNAL, "message_external")   /* session, hash of external */                  \
+    X(13, PARTS, "parts")                         /* session, part kind u8, message, index u16 */  \
+    X(14, OPERATIONS, "operations")               /* operation id as it is, 0, chunk */            \
+    X(30, OPERATIONS_BY_AGE, "operations_by_age") /* issued id */                                  \
+    X(15, ORIGINALS, "originals")                 /* session, message, chunk */                    \
+    X(31, EVENTS, "events")                       /* sequence u64, chunk */                        \
+    X(1, META, "meta")                            /* a name */
 
 typedef enum StoreTable {
-#define X(constant, name) TABLE_##constant,
+#define X(number, constant, name) TABLE_##constant,
     STORE_TABLES(X)
 #undef X
         TABLE_COUNT,
 } StoreTable;
 
-extern const char *const STORE_TABLE_NAMES[TABLE_COUNT];
+extern const KvTableOptions STORE_TABLE_OPTIONS[TABLE_COUNT];
+
+static inline const char *store_table_name(StoreTable table)
+{
+    return STORE_TABLE_OPTIONS[table].name;
+}
 
 // The two rows of a session. Their bytes, one after the other, encode one Session.
 enum { SESSION_ROW_SETTINGS = 0, SESSION_ROW_HEAD = 1 };

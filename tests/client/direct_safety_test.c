@@ -252,10 +252,10 @@ static pid_t slots_take(const char *directory)
         CHECK_EQ(read(ready[0], &byte, 1), 1);
         return child;
     }
-    static const char *const TABLES[] = {"meta"};
+    static const KvTableOptions TABLES[] = {{1, "meta"}};
     KvOptions options = {
         .file = {.directory = directory, .read_only = true},
-        .table_names = TABLES,
+        .tables = TABLES,
         .table_count = 1,
     };
     Kv *kv;

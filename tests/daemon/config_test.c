@@ -286,15 +286,17 @@ TEST(the_directory_of_the_socket_may_be_a_link_but_not_others)
 // A store as a later tine might write it: another format, and not the tables of ours.
 static void make_newer_store(const char *directory)
 {
-    static const char *const TABLES[] = {"meta", "a table of the future"};
+    static const KvTableOptions TABLES[] = {{1, "a table of the future"}};
     CHECK_EQ(mkdir(directory, 0700), 0);
-    KvOptions options = {.file.directory = directory, .table_names = TABLES, .table_count = 2};
+    KvOptions options = {.file.directory = directory, .tables = TABLES, .table_count = 1};
+    options.sign = (KvSign){"meta", slice_of("format"), slice("\0\0\0\0\0\0\0\377", 8)};
     ErrorDetail detail;
     Kv *kv;
     KvTxn *txn;
     CHECK_EQ(kv_open(&options, &detail, &kv), ERROR_NONE);
     CHECK_EQ(kv_begin(kv, /* is_write= */ true, NULL, &txn), ERROR_NONE);
-    CHECK_EQ(kv_put(txn, 0, slice_of("format"), slice("\0\0\0\0\0\0\0\377", 8)), ERROR_NONE);
+    CHECK_EQ(kv_put_sign(txn), ERROR_NONE);
+    CHECK_EQ(kv_put(txn, 0, slice_of("key"), slice_of("value")), ERROR_NONE);
     CHECK_EQ(kv_commit(&txn), ERROR_NONE);
     kv_close(kv);
     char *lock;

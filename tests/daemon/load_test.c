@@ -90,8 +90,8 @@ TEST(a_client_that_does_not_read_keeps_the_daemon_from_nothing)
 // The storage lets one process write at a time: while this one has begun to, the daemon cannot.
 static KvTxn *hold_writer(const char *data, Kv **out_kv)
 {
-    static const char *const TABLES[] = {"meta"};
-    KvOptions options = {.file.directory = data, .table_names = TABLES, .table_count = 1};
+    static const KvTableOptions TABLES[] = {{1, "meta"}};
+    KvOptions options = {.file.directory = data, .tables = TABLES, .table_count = 1};
     ErrorDetail detail;
     KvTxn *txn;
     CHECK_EQ(kv_open(&options, &detail, out_kv), ERROR_NONE);

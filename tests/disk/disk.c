@@ -98,6 +98,11 @@ ssize_t pwritev(int file, const struct iovec *parts, int count, off_t offset)
     return fails(DISK_WRITE, file) ? -1 : syscall(SYS_pwritev, file, parts, count, offset, 0L);
 }
 
+ssize_t writev(int file, const struct iovec *parts, int count)
+{
+    return fails(DISK_WRITE, file) ? -1 : syscall(SYS_writev, file, parts, count);
+}
+
 static int open_data(const char *store, size_t *out_bytes)
 {
     char path[4096];

@@ -146,7 +146,7 @@ Hash store_picture(Engine *engine)
     copy_data(store_options(engine_store(engine))->directory, directory.text);
     KvOptions options = {
         .file = {.directory = directory.text, .map_bytes = (size_t)1 << 28, .read_only = true},
-        .table_names = STORE_TABLE_NAMES,
+        .tables = STORE_TABLE_OPTIONS,
         .table_count = TABLE_COUNT,
     };
     Kv *kv;

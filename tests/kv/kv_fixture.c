@@ -1,21 +1,24 @@
 #include "kv_fixture.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
 
-static const char *const TABLE_NAMES[TABLE_COUNT] = {"letters", "numbers"};
+static const KvTableOptions TABLES[TABLE_COUNT] = {{1, "letters"}, {2, "numbers"}};
 static int ready_pipe[2];
 
 KvOptions fixture_options(void)
 {
     return (KvOptions){
         .file = {.directory = test_dir(), .map_bytes = 64 << 20, .no_sync = true},
-        .table_names = TABLE_NAMES,
+        .tables = TABLES,
         .table_count = TABLE_COUNT,
     };
 }
@@ -141,6 +144,26 @@ const char *previous(KvCursor *cursor)
     KvRow row;
     Error error = kv_previous(cursor, &found, &row);
     return answer(error, found, &row);
+}
+
+int flip_bit(const void *bytes, size_t size, size_t at)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/data.mdb", test_dir());
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    struct stat status;
+    CHECK(file >= 0 && fstat(file, &status) == 0);
+    size_t left = (size_t)status.st_size;
+    uint8_t *map = mmap(NULL, left, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CHECK(map != MAP_FAILED);
+    int count = 0;
+    uint8_t *end = map + left, *found;
+    for (uint8_t *from = map; (found = memmem(from, (size_t)(end - from), bytes, size));
+         from = found + 1, count++)
+        found[at] ^= 1;
+    CHECK_EQ(munmap(map, left), 0);
+    CHECK_EQ(close(file), 0);
+    return count;
 }
 
 int in_child(int (*body)(void *context), void *context)

@@ -128,17 +128,19 @@ TEST(read_only_store_reads)
     kv_close(kv);
 }
 
-TEST(read_only_store_without_a_table_is_not_ours)
+TEST(rows_without_a_commit_row_are_corrupt)
 {
     Fixture f = fixture_open();
+    store_ok(f.kv, "a", "1");
     fixture_close(&f);
+    CHECK_EQ(flip_bit("\x80"
+                      "commit",
+                      7, 3),
+             1);
     KvOptions options = fixture_options();
-    static const char *const NAMES[] = {"letters", "a table of the future"};
-    options.table_names = NAMES;
-    options.file.read_only = true;
     ErrorDetail detail = {""};
     CHECK_EQ(open_error(&options, &detail), ERROR_CORRUPT);
-    CHECK(strstr(detail.text, "a table of the future") != NULL);
+    CHECK(strstr(detail.text, "its commit row is missing") != NULL);
 }
 
 static int open_as_nobody(void *context)

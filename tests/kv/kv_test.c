@@ -146,30 +146,16 @@ TEST(many_puts_and_deletes_of_a_transaction_leave_what_they_say)
     }
 }
 
-TEST(reserved_bytes_are_the_value)
-{
-    CLEANUP(fixture_close) Fixture f = fixture_open();
-    KvTxn *txn = begin_ok(f.kv, /* is_write= */ true);
-    uint8_t *bytes = NULL;
-    CHECK_EQ(kv_put_reserve(txn, LETTERS, slice_of("a"), 5, &bytes), ERROR_NONE);
-    memcpy(bytes, "hello", 5);
-    CHECK_EQ(kv_commit(&txn), ERROR_NONE);
-    CHECK(txn == NULL);
-    CHECK_STR(stored_at(f.kv, "a"), "hello");
-}
-
 TEST(write_count_counts_puts_and_deletes_that_deleted)
 {
     CLEANUP(fixture_close) Fixture f = fixture_open();
     CLEANUP(kv_abortp) KvTxn *txn = begin_ok(f.kv, /* is_write= */ true);
     bool found;
-    uint8_t *bytes;
     CHECK_EQ(kv_write_count(txn), 0);
     CHECK_EQ(kv_delete(txn, LETTERS, slice_of("a"), &found), ERROR_NONE);
     CHECK_EQ(kv_write_count(txn), 0);
     put_ok(txn, "a", "1");
-    CHECK_EQ(kv_put_reserve(txn, LETTERS, slice_of("b"), 1, &bytes), ERROR_NONE);
-    *bytes = '2';
+    put_ok(txn, "b", "2");
     CHECK_EQ(kv_write_count(txn), 2);
     CHECK_EQ(kv_delete(txn, LETTERS, slice_of("a"), &found), ERROR_NONE);
     CHECK_STR(text_at(txn, "b"), "2");

@@ -1,5 +1,4 @@
-// Stores of older formats: a file that format 1's program wrote, and the same made of a newer one
-// by taking out what it lacked.
+// Stores of older formats: files that their programs wrote, and stores that old_store.c made.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "check_day.h"
+#include "old_store.h"
 #include "store/open.h"
 #include "store/session_list.h"
 #include "store/session_update.h"
@@ -45,26 +45,15 @@ static void place_fixture_2(void)
     run("gzip -dc '%s' >'%s'", FIXTURE_2, path_of("data.mdb").text);
 }
 
-static void make_like_format_1(StoreFixture *f)
+// Replaces the store by one of an older format, and closes it.
+static void make_older(StoreFixture *f, uint64_t format)
 {
-    Txn *txn = step_begin(f);
-    for (uint8_t listing = LISTING_ACTIVE; listing <= LISTING_STATUS; listing++) {
-        for (;;) {
-            CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
-            CHECK_EQ(kv_cursor_open(txn->kv, TABLE_SESSION_INDEX, &cursor), ERROR_NONE);
-            KvRow row;
-            bool found;
-            CHECK_EQ(kv_seek(cursor, slice(&listing, 1), &found, &row), ERROR_NONE);
-            if (!found || row.key.bytes[0] != listing) break;
-            Key key = {.size = 0};
-            key_add(&key, row.key.bytes, row.key.size);
-            CHECK_EQ(txn_delete(txn, TABLE_SESSION_INDEX, &key), ERROR_NONE);
-        }
-    }
-    CHECK_EQ(txn_set_format(txn, 1), ERROR_NONE);
-    step_end(f);
+    CHECK_EQ(mkdir(path_of("older").text, 0700), 0);
+    old_store_write(f->store, path_of("older").text, format);
     store_close(f->store);
     f->store = NULL;
+    CHECK_EQ(rename(path_of("older/data.mdb").text, path_of("data.mdb").text), 0);
+    CHECK_EQ(unlink(path_of("lock.mdb").text), 0);
 }
 
 static Error open_store(StoreFixture *f)
@@ -135,6 +124,7 @@ TEST(store_of_format_2_opens_whole_and_its_purge_goes_on)
     run_purges(f);
     check_clean(f);
     CHECK_EQ(count_sessions(f, active_sessions()), 10);
+    run("gzip -dc '%s' | cmp - '%s'", FIXTURE_2, path_of("before-format-3/data.mdb").text);
 }
 
 TEST(migrated_store_can_be_written_and_opened_again)
@@ -149,13 +139,72 @@ TEST(migrated_store_can_be_written_and_opened_again)
     CHECK_EQ(count_sessions(f, active_sessions()), 4);
 }
 
+static Hash hash_rows(Store *store)
+{
+    Txn txn;
+    Hash hash = HASH_ZERO;
+    CHECK_EQ(txn_begin(store, /* is_write= */ false, NULL, NULL, &txn), ERROR_NONE);
+    for (KvTable table = 0; table < TABLE_COUNT; table++) {
+        CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
+        CHECK_EQ(kv_cursor_open(txn.kv, table, &cursor), ERROR_NONE);
+        KvRow row;
+        bool found;
+        for (;;) {
+            CHECK_EQ(kv_next(cursor, &found, &row), ERROR_NONE);
+            if (!found) break;
+            Hash next = hash_pair(row.key, row.value);
+            hash = hash_pair(slice(hash.bytes, HASH_BYTES), slice(next.bytes, HASH_BYTES));
+        }
+    }
+    txn_abort(&txn);
+    return hash;
+}
+
+TEST(migrated_rows_are_those_that_were_there)
+{
+    for (uint64_t format = 1; format < STORE_FORMAT_VERSION; format++) {
+        Day day;
+        CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+        Hash before = hash_rows(f->store);
+        make_older(f, format);
+        CHECK_EQ(open_store(f), ERROR_NONE);
+        Hash after = hash_rows(f->store);
+        CHECK_BYTES(slice(after.bytes, HASH_BYTES), slice(before.bytes, HASH_BYTES));
+        check_clean(f);
+        store_fixture_close(&f);
+        run("rm -rf '%s'/*%s", test_dir(), "");
+    }
+}
+
+static void append_of_size(StoreFixture *f, Ulid session, size_t size)
+{
+    (void)append_message(f, (MessageAppend){.session = session},
+                         text_message(f, ROLE_USER, long_text(f, size)));
+}
+
+TEST(records_of_all_sizes_are_cut_into_the_new_chunks)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = store_fixture_open();
+    Ulid session = primary_session(f);
+    for (size_t size = 3800; size < 4100; size++)
+        append_of_size(f, session, size);
+    for (size_t chunks = 2; chunks < 12; chunks++)
+        for (size_t less = 0; less < 300; less += 7)
+            append_of_size(f, session, chunks * VALUE_BYTES_MAX - less);
+    Hash before = hash_rows(f->store);
+    make_older(f, 2);
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    Hash after = hash_rows(f->store);
+    CHECK_BYTES(slice(after.bytes, HASH_BYTES), slice(before.bytes, HASH_BYTES));
+}
+
 TEST(old_file_stays_beside_the_migrated_one)
 {
     CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
     place_fixture();
-    CHECK_EQ(mkdir(path_of("before-format-2").text, 0700), 0); // of an earlier migration
+    CHECK_EQ(mkdir(path_of("before-format-3").text, 0700), 0); // of an earlier migration
     CHECK_EQ(open_store(f), ERROR_NONE);
-    run("gzip -dc '%s' | cmp - '%s'", FIXTURE, path_of("before-format-2-2/data.mdb").text);
+    run("gzip -dc '%s' | cmp - '%s'", FIXTURE, path_of("before-format-3-2/data.mdb").text);
 }
 
 TEST(store_of_an_older_format_is_not_migrated_by_who_only_reads)
@@ -194,7 +243,7 @@ TEST(more_sessions_than_a_slice_has_are_migrated)
     request.n_mask = 1;
     request.status = SESSION_STATUS_RETRY;
     STEP(f, session_update(txn, busy, &request));
-    make_like_format_1(f);
+    make_older(f, 1);
     CHECK_EQ(open_store(f), ERROR_NONE);
     check_clean(f);
     SessionQuery query = session_query_all();
@@ -224,7 +273,7 @@ TEST(migration_that_fails_leaves_the_old_store_whole)
         FailNth fault = {n};
         f->options.seam = (KvSeam){fail_nth, &fault};
         Error error = open_store(f);
-        if (access(path_of("before-format-2").text, F_OK) == 0) { // it was done: the rest is open's
+        if (access(path_of("before-format-3").text, F_OK) == 0) { // it was done: the rest is open's
             store_close(f->store);
             f->store = NULL;
             break;

@@ -246,8 +246,8 @@ TEST(store_of_a_newer_format_is_refused_and_stays_as_it_is)
     bytes_put_u64(newer, STORE_FORMAT_VERSION + 1);
     bytes_put_u64(format, STORE_FORMAT_VERSION);
     plant_meta("format", newer, sizeof(newer));
-    open_fails(test_dir(), ERROR_INVALID_ARGUMENT, "storage format 3");
-    open_fails(test_dir(), ERROR_INVALID_ARGUMENT, "this program reads format 2");
+    open_fails(test_dir(), ERROR_INVALID_ARGUMENT, "storage format 4");
+    open_fails(test_dir(), ERROR_INVALID_ARGUMENT, "this program reads format 3");
 }
 
 TEST(damaged_format_is_an_error)

@@ -14,7 +14,7 @@ static int write_as_other(void)
 {
     KvOptions options = {
         .file = {.directory = test_dir(), .map_bytes = (size_t)1 << 30},
-        .table_names = STORE_TABLE_NAMES,
+        .tables = STORE_TABLE_OPTIONS,
         .table_count = TABLE_COUNT,
     };
     Kv *kv = NULL;

@@ -267,6 +267,7 @@ static int open_lmdb(DataFile *file, const DataFileOptions *options, size_t map_
     if (file->lmdb) mdb_env_close(file->lmdb);
     file->lmdb = NULL;
 
+    enum { NAMED_TABLES_MAX = 32 }; // that a migration opens in one transaction
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     unsigned flags = MDB_NOTLS;
     if (options->no_sync || options->flush_ms > 0) flags |= MDB_NOSYNC | MDB_NOMETASYNC;
@@ -276,7 +277,7 @@ static int open_lmdb(DataFile *file, const DataFileOptions *options, size_t map_
     if (code) return code;
     code = mdb_env_set_mapsize(file->lmdb, map_bytes / page_bytes * page_bytes);
     if (code) return code;
-    code = mdb_env_set_maxdbs(file->lmdb, (MDB_dbi)options->tables_max);
+    code = mdb_env_set_maxdbs(file->lmdb, NAMED_TABLES_MAX);
     if (code) return code;
     code = mdb_env_set_maxreaders(file->lmdb, readers_max_of(options));
     if (code) return code;

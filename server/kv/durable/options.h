@@ -18,7 +18,6 @@ typedef struct Flusher Flusher; // of a relaxed store: flush.c
 
 typedef struct DataFileOptions {
     const char *directory; // must exist; the file is directory/data.mdb
-    size_t tables_max;     // that can be opened; kv_open sets it
     size_t map_bytes;      // 0: sized from the disk, so that the disk is full before the map
     unsigned readers_max;  // 0: READERS_MAX
     bool no_sync;          // only for ephemeral stores: a crash of the host may corrupt the file
