@@ -168,7 +168,7 @@ TEST(ping_and_version)
     shell_ok(shell, "tine version; tine --version");
     CHECK_STR(shell->output, "tine " TINE_VERSION "\ntine " TINE_VERSION "\n");
     shell_ok(shell, "tine version --server --json | jq -r .server_version,.format_version");
-    CHECK_STR(shell->output, TINE_VERSION "\n2\n");
+    CHECK_STR(shell->output, TINE_VERSION "\n3\n");
     shell_fails(shell, 2, "tine ping now");
     shell_tined_stop(shell);
     shell_fails(shell, 4, "tine ping --no-start");

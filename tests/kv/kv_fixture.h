@@ -42,8 +42,8 @@ const char *seek_last(KvCursor *cursor);
 const char *next(KvCursor *cursor);
 const char *previous(KvCursor *cursor);
 
-// Changes one bit of data.mdb, which must be closed, wherever it has these bytes: the lowest bit of
-// the byte `at` after their beginning. Returns how often they were there.
+// Changes one bit of data.mdb wherever it has these bytes: the lowest bit of the byte `at` after
+// their beginning. Returns how often they were there.
 int flip_bit(const void *bytes, size_t size, size_t at);
 
 // Runs `body` in a child of fork and returns its exit status, or -1 if it crashed.

@@ -189,6 +189,7 @@ static void check_file_is_noticed(void (*change)(const char *path), const char *
     KvOptions options = kept_options();
     Kv *kv = open_ok(&options);
     store_ok(kv, "a", "ours");
+    store_ok(kv, "b", "ours"); // its begin notes that the file has grown
     change(path_of("data.mdb"));
     ErrorDetail detail = {""};
     CHECK_EQ(ownership_check_name(kv_file(kv), &detail), ERROR_IO);
