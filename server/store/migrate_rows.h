@@ -1,4 +1,4 @@
-// Migrated rows: copies the rows of a store of format 1 or 2, whose tables are named tables of LMDB,
+// Migrated rows: copies the rows of a store of format 1 or 2, which are in named tables of LMDB,
 // into a new file of this format.
 
 #pragma once

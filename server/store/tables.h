@@ -12,8 +12,8 @@
 #include "kv/kv.h"
 #include "text/ulid.h"
 
-// X(number, constant, name). The order gives each table its KvTable. The number is stored: it is the
-// table's byte in all keys (KV_TABLE_BYTE + number), so it is never changed and never used again.
+// X(number, constant, name). The order gives each table its KvTable. The number is stored: it makes
+// the table's byte in all keys (KV_TABLE_BYTE + number), so it is never changed or used again.
 //
 // The numbers also give the tables their order in the tree. A commit copies each page that it
 // changes, so tables whose ends an append changes lie side by side: rows of META after kv's commit
