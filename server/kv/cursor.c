@@ -6,9 +6,22 @@
 
 #include "kv/stored_row.h"
 
-// A cursor stays in its table: a row with another table's byte is an end. LMDB moves its cursors when rows under them are written, but not always to where the walk should
+enum { AHEAD_MAX = 8 };
+
+typedef struct LmdbRow {
+    MDB_val key;
+    MDB_val value;
+} LmdbRow;
+
+// A cursor stays in its table: a row with another table's byte is an end.
+//
+// LMDB moves its cursors when rows under them are written, but not always to where the walk should
 // go on (a row deleted and another put in its place: tests/kv/kv_cursor_test.c). So in a write
 // transaction a cursor keeps its key, and seeks its place again after a write.
+//
+// In a read transaction kv_next reads some rows ahead. A long value is on a page of its own, and
+// the processor fetches what will be looked at there while the caller is busy with earlier rows. How
+// many rows are read ahead doubles from one, so a short walk reads few rows too many.
 struct KvCursor {
     KvTxn *txn;
     MDB_cursor *lmdb;
@@ -17,16 +30,22 @@ struct KvCursor {
     bool is_new;        // not moved yet
     bool is_lost;       // the last movement found nothing; only a seek leads back
     size_t write_count; // the transaction's, at the last movement
-    size_t key_bytes;   // of the last row, in a write transaction
+
+    // Of a write transaction: the key of the last row.
+    size_t key_bytes;
     uint8_t key[KEY_BYTES_MAX];
+
+    // Of a read transaction.
+    MDB_val last_key;               // stored key of the last row
+    LmdbRow ahead[AHEAD_MAX];       // rows after it …
+    unsigned ahead_at, ahead_count; // … of which these are still to come
+    unsigned ahead_max;             // how many are read next
+    int ahead_code;                 // what LMDB returned after the last of them
 };
 
-typedef struct LmdbRow {
-    MDB_val key;
-    MDB_val value;
-} LmdbRow;
-
 static Error step_cursor(KvCursor *cursor, MDB_cursor_op movement, bool *out_found, KvRow *out_row);
+static void forget_ahead(KvCursor *cursor);
+static int next_ahead(KvCursor *cursor, LmdbRow *out);
 static Error move_to_first(KvCursor *cursor, bool *out_found, KvRow *out_row);
 static Error move_to_last(KvCursor *cursor, bool *out_found, KvRow *out_row);
 static Error move_after(KvCursor *cursor, MDB_val key, bool *out_found, KvRow *out_row);
@@ -47,6 +66,7 @@ Error kv_cursor_open(KvTxn *txn, KvTable table, KvCursor **out_cursor)
     cursor->is_lost = false;
     cursor->write_count = txn->write_count;
     cursor->key_bytes = 0;
+    forget_ahead(cursor);
     int code = mdb_cursor_open(txn->lmdb, txn->kv->tree, &cursor->lmdb);
     if (code) {
         free(cursor);
@@ -70,6 +90,7 @@ Error kv_seek(KvCursor *cursor, Slice key, bool *out_found, KvRow *out_row)
     Error error = kv_ask_seam(cursor->txn->kv, KV_SEEK, cursor->table);
     if (error) return error;
 
+    forget_ahead(cursor);
     uint8_t bytes[STORED_KEY_BYTES_MAX];
     LmdbRow row = {.key = stored_key(cursor->table_byte, key, bytes)};
     int code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_SET_RANGE);
@@ -122,9 +143,41 @@ static Error step_cursor(KvCursor *cursor, MDB_cursor_op movement, bool *out_fou
         return movement == MDB_NEXT ? move_after(cursor, key, out_found, out_row)
                                     : move_before(cursor, key, out_found, out_row);
     }
+    bool is_behind = cursor->ahead_at < cursor->ahead_count || cursor->ahead_code;
+    if (movement == MDB_PREV && is_behind) {
+        return move_before(cursor, cursor->last_key, out_found, out_row);
+    }
     LmdbRow row;
-    int code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, movement);
+    int code = movement == MDB_NEXT && !cursor->txn->is_write
+                   ? next_ahead(cursor, &row)
+                   : mdb_cursor_get(cursor->lmdb, &row.key, &row.value, movement);
     return arrive(cursor, code, &row, out_found, out_row);
+}
+
+static void forget_ahead(KvCursor *cursor)
+{
+    cursor->ahead_at = cursor->ahead_count = 0;
+    cursor->ahead_max = 1;
+    cursor->ahead_code = 0;
+}
+
+// Returns the next row, from those read ahead if there are any. The code is LMDB's.
+static int next_ahead(KvCursor *cursor, LmdbRow *out)
+{
+    if (cursor->ahead_at == cursor->ahead_count && !cursor->ahead_code) {
+        cursor->ahead_at = cursor->ahead_count = 0;
+        while (cursor->ahead_count < cursor->ahead_max) {
+            LmdbRow *row = &cursor->ahead[cursor->ahead_count];
+            cursor->ahead_code = mdb_cursor_get(cursor->lmdb, &row->key, &row->value, MDB_NEXT);
+            if (cursor->ahead_code) break;
+            stored_row_fetch(&row->value);
+            cursor->ahead_count++;
+        }
+        if (cursor->ahead_max < AHEAD_MAX) cursor->ahead_max *= 2;
+    }
+    if (cursor->ahead_at == cursor->ahead_count) return cursor->ahead_code;
+    *out = cursor->ahead[cursor->ahead_at++];
+    return 0;
 }
 
 // Moves to the first row at or after the table's byte.
@@ -157,6 +210,7 @@ static Error move_after(KvCursor *cursor, MDB_val key, bool *out_found, KvRow *o
 // Moves to the row at or after the key, and one back from there; past all rows, to the last.
 static Error move_before(KvCursor *cursor, MDB_val key, bool *out_found, KvRow *out_row)
 {
+    forget_ahead(cursor);
     LmdbRow row = {.key = key};
     int code = mdb_cursor_get(cursor->lmdb, &row.key, &row.value, MDB_SET_RANGE);
     if (code == 0)
@@ -178,6 +232,7 @@ static inline Error arrive(KvCursor *cursor, int code, const LmdbRow *row, bool 
     if (code || !is_in_table) return code ? ERROR_NONE : check_border(cursor, row);
 
     out_row->key = slice(key + 1, row->key.mv_size - 1);
+    cursor->last_key = row->key;
     if (cursor->txn->is_write) remember_place(cursor, out_row->key);
     return stored_row_open(cursor->txn, &row->key, &row->value, &out_row->value);
 }

@@ -36,6 +36,14 @@ static inline MDB_val stored_key(uint8_t table_byte, Slice key, uint8_t bytes[ST
 int stored_row_put(MDB_txn *txn, MDB_dbi tree, MDB_cursor *cursor, MDB_val *key, Slice value,
                    unsigned flags);
 
+// Lets the processor fetch what stored_row_open looks at, and where the value begins.
+static inline void stored_row_fetch(const MDB_val *stored)
+{
+    const uint8_t *bytes = stored->mv_data;
+    __builtin_prefetch(bytes);
+    __builtin_prefetch(bytes + stored->mv_size - 1);
+}
+
 // Returns the value of a stored row. ERROR_CORRUPT: its checksum is wrong; `detail` names the row.
 MUST_USE Error stored_row_open(KvTxn *txn, const MDB_val *key, const MDB_val *stored,
                                Slice *out_value);
