@@ -78,6 +78,7 @@ enum {
     EVENT_COUNT_DEFAULT = 1000000,
     EVENT_QUEUE_BYTES_MAX = 16 * 1024 * 1024, // of events that a listener has not taken yet
     OPERATION_PRUNE_PER_WRITE = 2,
+    OPERATION_COUNT_DEFAULT = 10000000,
     READERS_MAX = 1024,
     READERS_WAIT_MS_MAX = 1000, // for readers of other processes, before lock.mdb is made again
     FLUSH_MS_DEFAULT = 100,     // until a commit of a relaxed store is flushed

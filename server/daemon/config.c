@@ -58,6 +58,8 @@ static const Option OPTIONS[] = {
      "how many events are kept; 1000000"},
     {"events-age", OPTION_DURATION, AT(event_age_ms_max), 1, AGE_MS_MAX, NULL, "TIME",
      "how long events are kept; 7d"},
+    {"operations-max", OPTION_NUMBER, AT(operation_count_max), 1, INT64_MAX, NULL, "N",
+     "how many operation ids are kept; 10000000"},
     {"operations-age", OPTION_DURATION, AT(operation_age_ms_max), 1, AGE_MS_MAX, NULL, "TIME",
      "how long operation ids are kept; 24h"},
     {"idle-exit", OPTION_DURATION, AT(idle_exit_ms), 0, AGE_MS_MAX, NULL, "TIME",
@@ -331,6 +333,7 @@ Error config_read(int argument_count, char **arguments, ErrorDetail *detail, Con
     *out = (Config){
         .event_count_max = EVENT_COUNT_DEFAULT,
         .event_age_ms_max = EVENT_AGE_MS_DEFAULT,
+        .operation_count_max = OPERATION_COUNT_DEFAULT,
         .operation_age_ms_max = OPERATION_AGE_MS_DEFAULT,
         .flush_ms = FLUSH_MS_DEFAULT,
         .log_level = LOG_INFO,

@@ -208,6 +208,7 @@ static Error open_store(Daemon *daemon)
                 .fork_depth_max = (uint32_t)config->fork_depth_max,
                 .event_count_max = config->event_count_max,
                 .event_age_ms_max = config->event_age_ms_max,
+                .operation_count_max = config->operation_count_max,
                 .operation_age_ms_max = config->operation_age_ms_max,
                 .file_system_type = config->file_system_type,
             },

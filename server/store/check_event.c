@@ -16,6 +16,7 @@ typedef struct EventWalk {
     uint64_t next;       // the sequence to expect
     uint64_t last_gap;   // the last missing sequence; 0: none
     uint64_t last_purge; // the last session.purged
+    int64_t last_at;     // the store time of the event before
 } EventWalk;
 
 static LastEvent *slot_of(const LastEvents *events, Ulid session)
@@ -89,7 +90,16 @@ static Error check_session_event(Check *check, Slice key, const Event *event, Ul
     return note_last(check, session, event->sequence);
 }
 
-static Error check_event(Check *check, void *context, Slice key, Slice bytes)
+static void check_event_time(Check *check, EventWalk *walk, Slice key, int64_t at)
+{
+    if (at < walk->last_at || at > check->state.time.now_ms) {
+        check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key,
+                     "its store time is before that of the event before it, or after the store's");
+    }
+    walk->last_at = at;
+}
+
+static Error check_event(Check *check, void *context, Slice key, Slice value)
 {
     EventWalk *walk = context;
     uint64_t sequence = bytes_get_u64(key.bytes);
@@ -101,8 +111,14 @@ static Error check_event(Check *check, void *context, Slice key, Slice bytes)
     }
     if (sequence > walk->next) walk->last_gap = sequence - 1;
     walk->next = sequence + 1;
+    if (value.size < EVENT_HEADER_BYTES) {
+        check_damage(check, DAMAGE_EVENT, TABLE_EVENTS, key, "it is shorter than its header");
+        return ERROR_NONE;
+    }
+    check_event_time(check, walk, key, (int64_t)bytes_get_u64(value.bytes));
     Event *event;
-    Error error = check_decode(check, &event__descriptor, TABLE_EVENTS, key, bytes, &event);
+    Error error = check_decode(check, &event__descriptor, TABLE_EVENTS, key,
+                               slice_skip(value, EVENT_HEADER_BYTES), &event);
     if (error || !event) return error;
     if (event->sequence != sequence) {
         check_damage(check, DAMAGE_MISPLACED, TABLE_EVENTS, key, "it says it is event %llu",

@@ -24,7 +24,7 @@ static const char *const SHAPES[TABLE_COUNT] = {
     [TABLE_MESSAGE_EXTERNAL] = "ih",
     [TABLE_PARTS] = "irix",
     [TABLE_OPERATIONS] = "oc",
-    [TABLE_OPERATIONS_BY_AGE] = "i",
+    [TABLE_OPERATIONS_BY_AGE] = "s",
     [TABLE_ORIGINALS] = "iic",
     [TABLE_EVENTS] = "sc",
     [TABLE_META] = "n",
@@ -60,8 +60,7 @@ bool check_table_is_chunked(StoreTable table)
 
 bool check_table_is_of_sessions(StoreTable table)
 {
-    return SHAPES[table][0] == 'i' && table != TABLE_MESSAGE_OWNER &&
-           table != TABLE_OPERATIONS_BY_AGE;
+    return SHAPES[table][0] == 'i' && table != TABLE_MESSAGE_OWNER;
 }
 
 // Takes part number `index` from the front of `rest`. Returns false if there is no such part, in

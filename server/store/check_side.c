@@ -1,11 +1,11 @@
 // Check of the records next to messages: memories, calls, todos and originals; and of operations.
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "store/check_pass.h"
 #include "store/message.h"
+#include "store/operation.h"
 #include "store/todo.h"
-
-enum { OPERATION_HEADER_BYTES = HASH_BYTES + ULID_BYTES };
 
 static void check_ids(Check *check, StoreTable table, Slice key, const char *session_id,
                       const char *id)
@@ -113,29 +113,63 @@ static Error check_operation(Check *check, void *context, Slice key, Slice bytes
                      "it is shorter than its header");
         return ERROR_NONE;
     }
-    Key age_key = key_of_id(key_id_at(bytes, HASH_BYTES));
-    Slice operation_id = {key.bytes, key.size - 1}, named;
+    Key age_key = key_operation_age(bytes_get_u64(bytes.bytes + HASH_BYTES));
+    Slice operation_id = {key.bytes, key.size - 1}, row;
     bool found;
-    Error error = check_row(check, TABLE_OPERATIONS_BY_AGE, &age_key, &found, &named);
-    if (error || (found && slice_equal(named, operation_id))) return error;
+    Error error = check_row(check, TABLE_OPERATIONS_BY_AGE, &age_key, &found, &row);
+    if (error) return error;
+    if (found && row.size >= OPERATION_AGE_HEADER_BYTES &&
+        slice_equal(slice_skip(row, OPERATION_AGE_HEADER_BYTES), operation_id)) {
+        return ERROR_NONE;
+    }
     check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS, key,
                  "operations_by_age does not lead to it");
     return ERROR_NONE;
 }
 
+// What the walk over operations_by_age remembers.
+typedef struct AgeWalk {
+    uint64_t next;   // the number to expect
+    int64_t last_at; // the store time of the row before
+} AgeWalk;
+
+// Returns whether an operation exists that has this number.
+static Error has_operation(Check *check, Slice operation_id, uint64_t number, bool *out)
+{
+    *out = false;
+    if (operation_id.size == 0 || operation_id.size > OPERATION_ID_BYTES_MAX) return ERROR_NONE;
+    Key record_key = key_operation(operation_id);
+    Key first = key_with_chunk(&record_key, 0);
+    Slice value;
+    bool found;
+    Error error = check_row(check, TABLE_OPERATIONS, &first, &found, &value);
+    if (error || !found || value.size < OPERATION_HEADER_BYTES) return error;
+    *out = bytes_get_u64(value.bytes + HASH_BYTES) == number;
+    return ERROR_NONE;
+}
+
 static Error check_age_row(Check *check, void *context, Slice key, Slice bytes)
 {
-    (void)context;
-    bool found = false;
-    Slice value = {NULL, 0};
-    if (bytes.size > 0 && bytes.size < KEY_SIZE_MAX - 3) {
-        Key record_key = key_operation(bytes);
-        Key first = key_with_chunk(&record_key, 0);
-        Error error = check_row(check, TABLE_OPERATIONS, &first, &found, &value);
-        if (error) return error;
+    AgeWalk *walk = context;
+    uint64_t number = bytes_get_u64(key.bytes);
+    if (number != walk->next || number > check->state.last_operation) {
+        check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS_BY_AGE, key,
+                     "it is not the next number, %llu", (unsigned long long)walk->next);
     }
-    bool is_right = found && value.size >= OPERATION_HEADER_BYTES &&
-                    ulid_equal(key_id_at(value, HASH_BYTES), key_id_at(key, 0));
+    walk->next = number + 1;
+    bool is_right = false;
+    if (bytes.size >= OPERATION_AGE_HEADER_BYTES) {
+        Slice operation_id = slice_skip(bytes, OPERATION_AGE_HEADER_BYTES);
+        Error error = has_operation(check, operation_id, number, &is_right);
+        if (error) return error;
+        int64_t at = (int64_t)bytes_get_u64(bytes.bytes);
+        if (at < walk->last_at || at > check->state.time.now_ms) {
+            check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS_BY_AGE, key,
+                         "its store time is before that of the row before it, or after the "
+                         "store's");
+        }
+        walk->last_at = at;
+    }
     if (is_right) return ERROR_NONE;
     check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS_BY_AGE, key,
                  "it leads to no operation or to one with another date");
@@ -145,7 +179,12 @@ static Error check_age_row(Check *check, void *context, Slice key, Slice bytes)
 Error check_operations(Check *check)
 {
     Slice all = {NULL, 0};
+    AgeWalk walk = {.next = check->state.first_operation};
     Error error = check_each(check, TABLE_OPERATIONS, all, check_operation, NULL);
-    if (!error) error = check_each(check, TABLE_OPERATIONS_BY_AGE, all, check_age_row, NULL);
-    return error;
+    if (!error) error = check_each(check, TABLE_OPERATIONS_BY_AGE, all, check_age_row, &walk);
+    if (error || walk.next > check->state.last_operation) return error;
+    Key key = key_operation_age(walk.next);
+    check_damage(check, DAMAGE_OPERATION, TABLE_OPERATIONS_BY_AGE, key_slice(&key),
+                 "it is missing, and so are those after it");
+    return ERROR_NONE;
 }

@@ -155,5 +155,12 @@ Error check_tables(Check *check)
                      (unsigned long long)check->state.first_event_sequence,
                      (unsigned long long)check->state.last_event_sequence);
     }
+    if (check->state.first_operation == 0 ||
+        check->state.first_operation > check->state.last_operation + 1) {
+        check_damage(check, DAMAGE_META, TABLE_META, slice_of("state"),
+                     "the first operation is %llu, but the last is %llu",
+                     (unsigned long long)check->state.first_operation,
+                     (unsigned long long)check->state.last_operation);
+    }
     return check_each(check, TABLE_META, (Slice){NULL, 0}, check_meta_row, NULL);
 }

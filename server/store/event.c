@@ -28,9 +28,14 @@ bool event_type_is_reserved(const char *type)
     return false;
 }
 
-// Reads the creation time of the first event that exists at or after `from`. `*out_found` is false
-// if there is none.
-static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out_created_at)
+static Error refuse_short(Txn *txn)
+{
+    return error_say(txn->detail, ERROR_CORRUPT, "an event is shorter than its header");
+}
+
+// Reads the store time of the first event that exists at or after `from`. `*out_found` is false if
+// there is none.
+static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out_at)
 {
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
     Error error = kv_cursor_open(txn->kv, TABLE_EVENTS, &cursor);
@@ -41,20 +46,15 @@ static Error event_oldest(Txn *txn, uint64_t from, bool *out_found, int64_t *out
     error = kv_seek(cursor, key_slice(&key), out_found, &row);
     if (error || !*out_found) return error;
     if (row.key.size != KEY_EVENT_BYTES) return kv_refuse_key(cursor, row.key);
-    // Fields are stored in order and no large one comes before this one, so it is in the first
-    // chunk.
-    *out_created_at = 0;
-    WireField field;
-    while (wire_next(&row.value, &field) && field.number <= FIELD_EVENT_CREATED_AT) {
-        if (field.number == FIELD_EVENT_CREATED_AT) *out_created_at = (int64_t)field.value;
-    }
+    if (row.value.size < EVENT_HEADER_BYTES) return refuse_short(txn);
+    *out_at = (int64_t)bytes_get_u64(row.value.bytes);
     return ERROR_NONE;
 }
 
-// Reads the creation time of the oldest event. Every event that is put needs it, so it is
+// Reads the store time of the oldest event. Every event that is put needs it, so it is
 // remembered while that event is the oldest. It is remembered even if the event is purged
 // meanwhile: its place in the ring is then given up at the same time as if it were there.
-static Error event_date_oldest(Txn *txn, bool *out_found, int64_t *out_created_at)
+static Error event_date_oldest(Txn *txn, bool *out_found, int64_t *out_at)
 {
     StoreState *state = &txn->state;
     *out_found = state->dated_event_sequence == state->first_event_sequence;
@@ -64,7 +64,7 @@ static Error event_date_oldest(Txn *txn, bool *out_found, int64_t *out_created_a
         if (error || !*out_found) return error;
         state->dated_event_sequence = sequence;
     }
-    *out_created_at = state->dated_event_at;
+    *out_at = state->dated_event_at;
     return ERROR_NONE;
 }
 
@@ -77,12 +77,12 @@ static Error event_prune(Txn *txn)
         StoreState *state = &txn->state;
         if (state->first_event_sequence > state->last_event_sequence) return ERROR_NONE;
         uint64_t count = state->last_event_sequence - state->first_event_sequence + 1;
-        int64_t created_at = 0;
+        int64_t at = 0;
         bool found = false;
         if (count <= options->event_count_max) {
-            Error error = event_date_oldest(txn, &found, &created_at);
+            Error error = event_date_oldest(txn, &found, &at);
             if (error) return error;
-            if (!found || created_at >= txn->now_ms - options->event_age_ms_max) return ERROR_NONE;
+            if (!found || at >= state->time.now_ms - options->event_age_ms_max) return ERROR_NONE;
         }
         Key key = key_event(state->first_event_sequence);
         Error error = record_delete(txn, TABLE_EVENTS, &key, NULL);
@@ -137,6 +137,18 @@ static Error event_fill(Txn *txn, Ulid session, Event *event)
     return ERROR_NONE;
 }
 
+// Encodes an event with its header.
+static Error event_encode(Txn *txn, const Event *event, Slice *out)
+{
+    Slice bytes;
+    Error error = txn_encode(txn->arena, &event->base, EVENT_HEADER_BYTES, &bytes);
+    if (error) return error;
+    uint8_t *value = (uint8_t *)(uintptr_t)(bytes.bytes - EVENT_HEADER_BYTES);
+    bytes_put_u64(value, (uint64_t)txn->state.time.now_ms);
+    *out = slice(value, EVENT_HEADER_BYTES + bytes.size);
+    return ERROR_NONE;
+}
+
 Error event_put(Txn *txn, Ulid session, Session *head, Event *event)
 {
     uint64_t sequence = ++txn->state.last_event_sequence;
@@ -146,13 +158,15 @@ Error event_put(Txn *txn, Ulid session, Session *head, Event *event)
         event->previous_session_sequence = head->last_event_sequence;
         head->last_event_sequence = sequence;
     }
-    Slice bytes;
+    Slice value;
     Error error = event_fill(txn, session, event);
-    if (!error) error = txn_encode(txn->arena, &event->base, 0, &bytes);
+    if (!error) error = event_encode(txn, event, &value);
     if (error) return error;
     Key key = key_event(sequence);
-    error = record_insert(txn, TABLE_EVENTS, &key, bytes);
-    if (!error) error = event_note(txn, session, event->type, bytes);
+    error = record_insert(txn, TABLE_EVENTS, &key, value);
+    if (!error) {
+        error = event_note(txn, session, event->type, slice_skip(value, EVENT_HEADER_BYTES));
+    }
     if (error) return error;
     return event_prune(txn);
 }
@@ -200,11 +214,14 @@ Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out,
             *out_more = true;
             break;
         }
+        if (row.value.size < EVENT_HEADER_BYTES) return refuse_short(txn);
         uint64_t sequence = bytes_get_u64(row.key.bytes);
-        if (ulid_is_zero(query->session) || event_is_of(row.value, query->session)) {
-            Slice bytes;
-            error = record_read_on(txn, cursor, &row, &bytes);
+        Slice first = slice_skip(row.value, EVENT_HEADER_BYTES);
+        if (ulid_is_zero(query->session) || event_is_of(first, query->session)) {
+            Slice value;
+            error = record_read_on(txn, cursor, &row, &value);
             if (error) return error;
+            Slice bytes = slice_skip(value, EVENT_HEADER_BYTES);
             size_t size = wire_bytes_field_size(field, bytes.size);
             if (count > 0 && buffer_size(out) + size > query->page_bytes) {
                 *out_more = true;
@@ -214,7 +231,7 @@ Error event_list(Txn *txn, const EventQuery *query, uint32_t field, Buffer *out,
             if (error) return error;
             count++;
             // The cursor may already be past an event of several chunks: seek to its end.
-            if (bytes.size >= VALUE_BYTES_MAX) {
+            if (value.size >= VALUE_BYTES_MAX) {
                 record_key = key_event(sequence);
                 key = key_with_chunk(&record_key, UINT16_MAX);
                 error = kv_seek_before(cursor, key_slice(&key), &found, &row);
@@ -231,13 +248,14 @@ Error event_purge_published(Txn *txn, Ulid session, uint64_t *sequence, size_t *
 {
     while (*sequence >= txn->state.first_event_sequence && *sequence > 0 && *rows_left > 0) {
         Key key = key_event(*sequence);
-        Slice bytes;
+        Slice value;
         bool found;
-        Error error = record_get(txn, TABLE_EVENTS, &key, &found, &bytes);
+        Error error = record_get(txn, TABLE_EVENTS, &key, &found, &value);
         if (error) return error;
         if (!found) break;
+        if (value.size < EVENT_HEADER_BYTES) return refuse_short(txn);
         Event *event;
-        error = txn_decode(txn, &event__descriptor, bytes, &event);
+        error = txn_decode(txn, &event__descriptor, slice_skip(value, EVENT_HEADER_BYTES), &event);
         if (error) return error;
         Ulid owner;
         if (!ulid_parse(slice_of(event->session_id), &owner) || !ulid_equal(owner, session)) {

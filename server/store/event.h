@@ -7,6 +7,9 @@
 #include "names.h"
 #include "store/store.h"
 
+// The value of an event: its store time u64 (store/store_time.h), then the `Event`.
+enum { EVENT_HEADER_BYTES = 8 };
+
 #define EVENT_SESSION_CREATED "session.created"
 #define EVENT_SESSION_UPDATED "session.updated"
 #define EVENT_SESSION_DELETED "session.deleted"

@@ -3,12 +3,13 @@
 #include "store/meta.h"
 
 #include "base/bytes.h"
+#include "base/limits.h"
 
 #define KEY_FORMAT slice_of("format")
 #define KEY_INSTANCE slice_of("instance")
 #define KEY_STATE slice_of("state")
 
-enum { STATE_BYTES = ULID_BYTES + 8 + 8 };
+enum { STATE_BYTES = ULID_BYTES + 7 * 8 + HASH_BYTES, STATE_2_BYTES = ULID_BYTES + 2 * 8 };
 
 static const uint8_t FORMAT[8] = {[7] = STORE_FORMAT_VERSION};
 
@@ -74,18 +75,48 @@ Error meta_read_instance(KvTxn *txn, ErrorDetail *detail, char out[INSTANCE_ID_B
     return ERROR_NONE;
 }
 
+static Error refuse_state(ErrorDetail *detail, size_t size)
+{
+    return error_say(detail, ERROR_CORRUPT, "meta.state is %zu bytes long", size);
+}
+
+Error meta_decode_state_2(Slice value, ErrorDetail *detail, StoreState *out)
+{
+    if (value.size != STATE_2_BYTES) return refuse_state(detail, value.size);
+    *out = (StoreState){
+        .last_id = key_id_at(value, 0),
+        .last_event_sequence = bytes_get_u64(value.bytes + ULID_BYTES),
+        .first_event_sequence = bytes_get_u64(value.bytes + ULID_BYTES + 8),
+    };
+    return ERROR_NONE;
+}
+
+static bool time_is_valid(const StoreTime *time)
+{
+    return time->now_ms >= 0 && time->now_ms <= TIME_MS_MAX && time->boot_ms >= 0 &&
+           time->boot_ms <= TIME_MS_MAX && time->wall_ms >= 0 && time->wall_ms <= TIME_MS_MAX;
+}
+
 Error meta_read_state(KvTxn *txn, ErrorDetail *detail, bool *out_found, StoreState *out)
 {
     Slice value;
     Error error = kv_get(txn, TABLE_META, KEY_STATE, out_found, &value);
     if (error || !*out_found) return error;
-    if (value.size != STATE_BYTES) {
-        return error_say(detail, ERROR_CORRUPT, "meta.state is %zu bytes long", value.size);
-    }
-    out->last_id = key_id_at(value, 0);
-    out->last_event_sequence = bytes_get_u64(value.bytes + ULID_BYTES);
-    out->first_event_sequence = bytes_get_u64(value.bytes + ULID_BYTES + 8);
-    return ERROR_NONE;
+    if (value.size != STATE_BYTES) return refuse_state(detail, value.size);
+    const uint8_t *numbers = value.bytes + ULID_BYTES;
+    *out = (StoreState){
+        .last_id = key_id_at(value, 0),
+        .last_event_sequence = bytes_get_u64(numbers),
+        .first_event_sequence = bytes_get_u64(numbers + 8),
+        .last_operation = bytes_get_u64(numbers + 16),
+        .first_operation = bytes_get_u64(numbers + 24),
+        .time = {.now_ms = (int64_t)bytes_get_u64(numbers + 32),
+                 .boot_ms = (int64_t)bytes_get_u64(numbers + 40),
+                 .wall_ms = (int64_t)bytes_get_u64(numbers + 48)},
+    };
+    memcpy(out->time.boot.bytes, numbers + 56, HASH_BYTES);
+    if (time_is_valid(&out->time)) return ERROR_NONE;
+    return error_say(detail, ERROR_CORRUPT, "meta.state has a time that cannot be");
 }
 
 Error meta_put_format(KvTxn *txn)
@@ -102,8 +133,15 @@ Error meta_put_instance(KvTxn *txn, const char id[INSTANCE_ID_BYTES])
 Error meta_put_state(KvTxn *txn, const StoreState *state)
 {
     uint8_t bytes[STATE_BYTES];
+    uint8_t *numbers = bytes + ULID_BYTES;
     memcpy(bytes, state->last_id.bytes, ULID_BYTES);
-    bytes_put_u64(bytes + ULID_BYTES, state->last_event_sequence);
-    bytes_put_u64(bytes + ULID_BYTES + 8, state->first_event_sequence);
+    bytes_put_u64(numbers, state->last_event_sequence);
+    bytes_put_u64(numbers + 8, state->first_event_sequence);
+    bytes_put_u64(numbers + 16, state->last_operation);
+    bytes_put_u64(numbers + 24, state->first_operation);
+    bytes_put_u64(numbers + 32, (uint64_t)state->time.now_ms);
+    bytes_put_u64(numbers + 40, (uint64_t)state->time.boot_ms);
+    bytes_put_u64(numbers + 48, (uint64_t)state->time.wall_ms);
+    memcpy(numbers + 56, state->time.boot.bytes, HASH_BYTES);
     return kv_put(txn, TABLE_META, KEY_STATE, slice(bytes, sizeof(bytes)));
 }

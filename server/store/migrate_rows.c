@@ -8,6 +8,8 @@
 #include "kv/named.h"
 #include "os/clock.h"
 #include "report/log.h"
+#include "store/event.h"
+#include "store/migrate_format_3.h"
 
 enum {
     SLICE_BYTES = 8 * 1024 * 1024, // of values in one transaction
@@ -31,7 +33,10 @@ typedef struct Migration {
     Store *to;
     Txn txn; // of `to`
     ErrorDetail *detail;
+    Arena arena; // of one row
     StoreTable table;
+    FormatThree format_3;
+    bool has_state;
     size_t slice_bytes;
     uint64_t row_count, bytes;
     uint64_t old_row_count; // that were read, of old_rows
@@ -41,6 +46,7 @@ typedef struct Migration {
 } Migration;
 
 static Error put_row(Migration *migration, Slice key, Slice value);
+static Error note_put(Migration *migration, const KvRow *row);
 
 static Error copy_row(Migration *migration, const KvRow *row)
 {
@@ -98,6 +104,10 @@ static Error copy_chunk(Migration *migration, const KvRow *row)
                    chunk == record->old_chunk + 1 && record->old_size == OLD_CHUNK_BYTES;
     Error error = follows ? ERROR_NONE : begin_record(migration, key, chunk);
     if (error) return error;
+    if (migration->table == TABLE_EVENTS && chunk == 0) {
+        format_3_event(&migration->txn, &migration->format_3, row->value, record->rest);
+        record->rest_size = EVENT_HEADER_BYTES;
+    }
     record->old_chunk = chunk;
     record->old_size = row->value.size;
     memcpy(record->rest + record->rest_size, row->value.bytes, row->value.size);
@@ -107,10 +117,25 @@ static Error copy_chunk(Migration *migration, const KvRow *row)
     return error;
 }
 
+// The operations were copied already: their table has a lower number.
+static Error copy_date(Migration *migration, const KvRow *row)
+{
+    if (row->key.size != ULID_BYTES || row->value.size > OPERATION_ID_BYTES_MAX) {
+        return copy_row(migration, row);
+    }
+    Error error = format_3_operation(&migration->txn, &migration->format_3, key_id_at(row->key, 0),
+                                     row->value);
+    migration->slice_bytes += VALUE_BYTES_MAX; // a page somewhere in operations
+    return error ? error : note_put(migration, row);
+}
+
 // The format was written first.
 static Error copy_meta(Migration *migration, const KvRow *row)
 {
-    return slice_equal(row->key, slice_of("format")) ? ERROR_NONE : copy_row(migration, row);
+    if (slice_equal(row->key, slice_of("format"))) return ERROR_NONE;
+    if (!slice_equal(row->key, slice_of("state"))) return copy_row(migration, row);
+    migration->has_state = true;
+    return format_3_state(&migration->txn, row->value);
 }
 
 typedef Error (*CopyRow)(Migration *migration, const KvRow *row);
@@ -131,7 +156,7 @@ static const CopyRow COPIES[TABLE_COUNT] = {
     [TABLE_MESSAGE_EXTERNAL] = copy_row,
     [TABLE_PARTS] = copy_row,
     [TABLE_OPERATIONS] = copy_chunk,
-    [TABLE_OPERATIONS_BY_AGE] = copy_row,
+    [TABLE_OPERATIONS_BY_AGE] = copy_date,
     [TABLE_ORIGINALS] = copy_chunk,
     [TABLE_EVENTS] = copy_chunk,
     [TABLE_META] = copy_meta,
@@ -150,7 +175,8 @@ static void log_progress(Migration *migration)
 static Error begin_slice(Migration *migration)
 {
     migration->slice_bytes = 0;
-    return txn_begin(migration->to, /* is_write= */ true, NULL, migration->detail, &migration->txn);
+    return txn_begin(migration->to, /* is_write= */ true, &migration->arena, migration->detail,
+                     &migration->txn);
 }
 
 static Error put_row(Migration *migration, Slice key, Slice value)
@@ -160,12 +186,18 @@ static Error put_row(Migration *migration, Slice key, Slice value)
                          key.size, store_table_name(migration->table));
     }
     Error error = kv_put(migration->txn.kv, (KvTable)migration->table, key, value);
-    size_t bytes = key.size + value.size;
+    return error ? error : note_put(migration, &(KvRow){key, value});
+}
+
+// Commits after each slice.
+static Error note_put(Migration *migration, const KvRow *row)
+{
+    size_t bytes = row->key.size + row->value.size;
     migration->row_count++;
     migration->bytes += bytes;
     migration->slice_bytes += bytes;
-    if (error || migration->slice_bytes < SLICE_BYTES) return error;
-    error = txn_commit(&migration->txn);
+    if (migration->slice_bytes < SLICE_BYTES) return ERROR_NONE;
+    Error error = txn_commit(&migration->txn);
     log_progress(migration);
     return error ? error : begin_slice(migration);
 }
@@ -176,13 +208,18 @@ static Error copy_table(Migration *migration, Txn *from, StoreTable table)
     Error error = kv_named_open(from->kv, store_table_name(table), &named);
     if (error) return error;
     migration->table = table;
+    migration->format_3 = (FormatThree){.last_at = 0};
     KvRow row;
     bool found;
     for (error = kv_named_next(named, &found, &row); !error && found;
          error = kv_named_next(named, &found, &row)) {
         migration->old_row_count++;
+        arena_reset(&migration->arena, RUN_BUDGET_BYTES);
         error = COPIES[table](migration, &row);
         if (error) return error;
+    }
+    if (!error && table == TABLE_META && !migration->has_state) {
+        return error_say(migration->detail, ERROR_CORRUPT, "meta.state is missing");
     }
     return error ? error : end_record(migration);
 }
@@ -215,9 +252,11 @@ Error migrate_rows(Store *from, Store *to, ErrorDetail *detail)
     Txn old;
     Error error = txn_begin(from, /* is_write= */ false, NULL, detail, &old);
     if (error) return error;
+    arena_init(&migration.arena, RUN_BUDGET_BYTES);
     error = begin_slice(&migration);
     if (!error) error = copy_tables(&migration, &old);
     txn_abort(&migration.txn);
     txn_abort(&old);
+    arena_free(&migration.arena);
     return error;
 }

@@ -1,12 +1,12 @@
-// Operations. The value is the hash of the request, an issued ID that dates the operation, and the
-// reply. A second table, operations_by_age, lists operations in the order of these IDs for pruning.
+// Operations. They are numbered in the order in which they were stored. A second table,
+// operations_by_age, lists them in that order for pruning: its new rows go to its end, so they
+// share pages.
 
 #include "store/operation.h"
 
 #include "base/limits.h"
+#include "store/planted.h"
 #include "store/record.h"
-
-enum { OPERATION_HEADER_BYTES = HASH_BYTES + ULID_BYTES };
 
 Error operation_find(Txn *txn, Slice operation_id, Hash request_hash, bool *out_found,
                      Slice *out_reply)
@@ -22,45 +22,103 @@ Error operation_find(Txn *txn, Slice operation_id, Hash request_hash, bool *out_
     return arena_copy(txn->arena, slice_skip(value, OPERATION_HEADER_BYTES), out_reply);
 }
 
+static Error refuse_age_row(Txn *txn)
+{
+    return error_say(txn->detail, ERROR_CORRUPT, "a row of operations_by_age is damaged");
+}
+
+static bool age_row_is_valid(Slice value)
+{
+    return value.size > OPERATION_AGE_HEADER_BYTES &&
+           value.size <= OPERATION_AGE_HEADER_BYTES + OPERATION_ID_BYTES_MAX;
+}
+
+// Reads the store time of the oldest operation. It is remembered while that operation is the
+// oldest, because each operation that is put needs it.
+static Error operation_date_oldest(Txn *txn, bool *out_found, int64_t *out_at)
+{
+    StoreState *state = &txn->state;
+    *out_found = state->dated_operation == state->first_operation;
+    if (!*out_found) {
+        Key key = key_operation_age(state->first_operation);
+        Slice value;
+        Error error = txn_get(txn, TABLE_OPERATIONS_BY_AGE, &key, out_found, &value);
+        if (error || !*out_found) return error;
+        if (!age_row_is_valid(value)) return refuse_age_row(txn);
+        state->dated_operation = state->first_operation;
+        state->dated_operation_at = (int64_t)bytes_get_u64(value.bytes);
+    }
+    *out_at = state->dated_operation_at;
+    return ERROR_NONE;
+}
+
+static Error operation_delete_oldest(Txn *txn)
+{
+    Key age_key = key_operation_age(txn->state.first_operation);
+    Slice value;
+    bool found;
+    Error error = txn_get(txn, TABLE_OPERATIONS_BY_AGE, &age_key, &found, &value);
+    if (error) return error;
+    if (found && !age_row_is_valid(value)) return refuse_age_row(txn);
+    if (found) {
+        Key key = key_operation(slice_skip(value, OPERATION_AGE_HEADER_BYTES));
+        error = record_delete(txn, TABLE_OPERATIONS, &key, NULL);
+        if (!error) error = txn_delete(txn, TABLE_OPERATIONS_BY_AGE, &age_key);
+        if (error) return error;
+    }
+    txn->state.first_operation++;
+    txn->state_is_dirty = true;
+    return ERROR_NONE;
+}
+
 static Error operation_prune(Txn *txn)
 {
-    int64_t oldest_ms = txn->now_ms - store_options(txn->store)->operation_age_ms_max;
+    const StoreOptions *options = store_options(txn->store);
+    StoreState *state = &txn->state;
+    int64_t now_ms = PLANTED(6, txn->now_ms, state->time.now_ms);
+    int64_t oldest_ms = now_ms - options->operation_age_ms_max;
     for (int i = 0; i < OPERATION_PRUNE_PER_WRITE; i++) {
-        CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
-        Error error = kv_cursor_open(txn->kv, TABLE_OPERATIONS_BY_AGE, &cursor);
-        if (error) return error;
-        KvRow row;
-        bool found;
-        error = kv_seek(cursor, ulid_slice(&ULID_ZERO), &found, &row);
-        if (error || !found) return error;
-        if (row.key.size != ULID_BYTES || row.value.size > OPERATION_ID_BYTES_MAX) {
-            return error_say(txn->detail, ERROR_CORRUPT, "a row of operations_by_age is damaged");
+        if (state->first_operation > state->last_operation) return ERROR_NONE;
+        uint64_t count = state->last_operation - state->first_operation + 1;
+        if (count <= options->operation_count_max) {
+            bool found;
+            int64_t at = 0;
+            Error error = operation_date_oldest(txn, &found, &at);
+            if (error) return error;
+            if (found && at >= oldest_ms) return ERROR_NONE;
         }
-        Ulid issued = key_id_at(row.key, 0);
-        if (ulid_time_ms(issued) >= oldest_ms) return ERROR_NONE;
-        Key operation_key = key_operation(row.value);
-        Key age_key = key_of_id(issued);
-        error = record_delete(txn, TABLE_OPERATIONS, &operation_key, NULL);
-        if (!error) error = txn_delete(txn, TABLE_OPERATIONS_BY_AGE, &age_key);
+        Error error = operation_delete_oldest(txn);
         if (error) return error;
     }
     return ERROR_NONE;
 }
 
-Error operation_put(Txn *txn, Slice operation_id, Hash request_hash, Slice reply)
+Error operation_record_put(Txn *txn, const OperationRecord *record)
 {
-    Ulid issued = txn_issue_id(txn);
+    uint64_t number = ++txn->state.last_operation;
+    txn->state_is_dirty = true;
+    Slice id = record->operation_id, reply = record->reply;
     uint8_t *value = arena_alloc(txn->arena, OPERATION_HEADER_BYTES + reply.size);
     if (!value) return arena_error(txn->arena);
-    memcpy(value, request_hash.bytes, HASH_BYTES);
-    memcpy(value + HASH_BYTES, issued.bytes, ULID_BYTES);
+    memcpy(value, record->request_hash.bytes, HASH_BYTES);
+    bytes_put_u64(value + HASH_BYTES, number);
     if (reply.size) memcpy(value + OPERATION_HEADER_BYTES, reply.bytes, reply.size);
-    Key key = key_operation(operation_id);
+    Key key = key_operation(id);
     Error error = record_insert(txn, TABLE_OPERATIONS, &key,
                                 slice(value, OPERATION_HEADER_BYTES + reply.size));
     if (error) return error;
-    key = key_of_id(issued);
-    error = txn_put(txn, TABLE_OPERATIONS_BY_AGE, &key, operation_id);
-    if (error) return error;
-    return operation_prune(txn);
+
+    uint8_t age[OPERATION_AGE_HEADER_BYTES + OPERATION_ID_BYTES_MAX];
+    bytes_put_u64(age, (uint64_t)record->at);
+    memcpy(age + OPERATION_AGE_HEADER_BYTES, id.bytes, id.size);
+    key = key_operation_age(number);
+    return txn_put(txn, TABLE_OPERATIONS_BY_AGE, &key,
+                   slice(age, OPERATION_AGE_HEADER_BYTES + id.size));
+}
+
+Error operation_put(Txn *txn, Slice operation_id, Hash request_hash, Slice reply)
+{
+    OperationRecord record = {operation_id, request_hash, reply, txn->state.time.now_ms};
+    Error error = operation_record_put(txn, &record);
+    return error ? error : operation_prune(txn);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "kv/durable/flush_note.h"
 #include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/durable/recovery.h"
@@ -31,6 +32,7 @@ struct Store {
     Kv *kv;          // owned
     DataFile *file;  // of `kv`
     StoreLock lock;  // held while the store is open
+    Hash boot;       // of the kernel's boot ID; zero: not known
     char instance_id[INSTANCE_ID_BYTES + 1];
     Random random;       // used by the thread of the write transaction only
     StoreState state;    // as committed; used by the thread of the write transaction only
@@ -49,7 +51,11 @@ Error txn_renew_instance(Txn *txn)
 
 static Error store_initialise(Txn *txn)
 {
-    txn->state.first_event_sequence = 1;
+    txn->state = (StoreState){
+        .first_event_sequence = 1,
+        .first_operation = 1,
+        .time = store_time_begin(&txn->store->options.clock, txn->store->boot),
+    };
     Error error = meta_put_format(txn->kv);
     return error ? error : txn_renew_instance(txn);
 }
@@ -62,6 +68,7 @@ static Error store_read_state(Store *store, ErrorDetail *detail)
     error = txn_state(&txn, &store->state);
     if (!error) error = meta_read_instance(txn.kv, detail, store->instance_id);
     txn_abort(&txn);
+    if (!error) store_time_resume(&store->state.time, &store->options.clock, store->boot);
     return error;
 }
 
@@ -93,9 +100,17 @@ static void options_fill(StoreOptions *options)
     if (!options->clock.now_ms) options->clock = clock_system();
     if (options->event_count_max == 0) options->event_count_max = EVENT_COUNT_DEFAULT;
     if (options->event_age_ms_max == 0) options->event_age_ms_max = EVENT_AGE_MS_DEFAULT;
+    if (options->operation_count_max == 0) options->operation_count_max = OPERATION_COUNT_DEFAULT;
     if (options->operation_age_ms_max == 0) {
         options->operation_age_ms_max = OPERATION_AGE_MS_DEFAULT;
     }
+}
+
+static Hash boot_hash(const char *said)
+{
+    char boot_id[BOOT_ID_BYTES];
+    flush_note_boot_id(said, boot_id);
+    return *boot_id ? hash_bytes(slice_of(boot_id)) : HASH_ZERO;
 }
 
 // Creates the directory if it does not exist. Flushes its name to the disk before any commit in it
@@ -156,6 +171,7 @@ Error store_attach(const StoreOptions *options, ErrorDetail *detail, Store **out
         return ERROR_OUT_OF_MEMORY;
     }
     store->options.directory = store->directory;
+    store->boot = boot_hash(options->boot_id);
     if (options->random_seed) {
         random_seed(&store->random, options->random_seed);
     } else {
@@ -297,7 +313,10 @@ Error txn_begin(Store *store, bool is_write, Arena *arena, ErrorDetail *detail, 
     if (is_write && store->options.is_read_only) {
         return error_say(detail, ERROR_INVALID_ARGUMENT, "the store is open for reading only");
     }
-    if (is_write) out_txn->state = store->state;
+    if (is_write) {
+        out_txn->state = store->state;
+        store_time_advance(&out_txn->state.time, &store->options.clock);
+    }
     return kv_begin(store->kv, is_write, detail, &out_txn->kv);
 }
 

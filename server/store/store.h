@@ -2,7 +2,7 @@
 //
 // A Txn holds what every function of the store needs: the storage transaction, the arena and the
 // error detail of the call that it serves, one clock reading, and for writes the state that the
-// commit stores (last ID, event sequences). One write transaction serves a batch of calls, one
+// commit stores (last ID, event sequences, store time). One write transaction serves a batch of calls, one
 // after the other (txn_serve).
 
 #pragma once
@@ -28,6 +28,7 @@ typedef struct StoreOptions {
     uint32_t fork_depth_max;  // distinct ancestors that a fork's history may read; 0: no limit
     uint64_t event_count_max; // 0: EVENT_COUNT_DEFAULT
     int64_t event_age_ms_max; // 0: EVENT_AGE_MS_DEFAULT
+    uint64_t operation_count_max; // 0: OPERATION_COUNT_DEFAULT
     int64_t operation_age_ms_max; // 0: OPERATION_AGE_MS_DEFAULT
     Clock clock;                  // .now_ms NULL: the system clock
     uint64_t random_seed;         // 0: seed from the kernel

@@ -35,7 +35,7 @@
     X(12, MESSAGE_EXTERNAL, "message_external")   /* session, hash of external */                  \
     X(13, PARTS, "parts")                         /* session, part kind u8, message, index u16 */  \
     X(14, OPERATIONS, "operations")               /* operation id as it is, 0, chunk */            \
-    X(30, OPERATIONS_BY_AGE, "operations_by_age") /* issued id */                                  \
+    X(30, OPERATIONS_BY_AGE, "operations_by_age") /* number u64 */                                 \
     X(15, ORIGINALS, "originals")                 /* session, message, chunk */                    \
     X(31, EVENTS, "events")                       /* sequence u64, chunk */                        \
     X(1, META, "meta")                            /* a name */
@@ -200,6 +200,13 @@ static inline Key key_event(uint64_t sequence)
 {
     Key key = {.size = 0};
     key_add_u64(&key, sequence);
+    return key;
+}
+
+static inline Key key_operation_age(uint64_t number)
+{
+    Key key = {.size = 0};
+    key_add_u64(&key, number);
     return key;
 }
 

@@ -247,24 +247,37 @@ void operate_list_events_in_vain(Run *run)
     RUN_CHECK(run, response->newest_sequence == run->last_event_sequence);
 }
 
+// Moves the wall clock only.
+static void step(Run *run, int64_t ms)
+{
+    __atomic_add_fetch(&run->now_ms, ms, __ATOMIC_RELAXED);
+    if (run->now_ms > run->latest_ms) run->latest_ms = run->now_ms;
+}
+
+static void pass(Run *run, int64_t ms)
+{
+    __atomic_add_fetch(&run->boot_ms, ms, __ATOMIC_RELAXED);
+    run->aged_ms += ms;
+    step(run, ms);
+}
+
 void operate_move_clock(Run *run)
 {
     static const int64_t HOUR_MS = 3600 * 1000;
-    int64_t now_ms = run->now_ms;
-    uint64_t die = run_below(run, 100);
-    if (die < 80) {
-        now_ms += (int64_t)run_below(run, 20);
-    } else if (die < 90) {
-        now_ms += (int64_t)run_below(run, (uint64_t)HOUR_MS);
-    } else if (die < 99) {
-        now_ms -= (int64_t)run_below(run, (uint64_t)HOUR_MS / 2);
+    uint64_t die = run_below(run, 1000);
+    if (die < 800) {
+        pass(run, (int64_t)run_below(run, 20));
+    } else if (die < 880) {
+        pass(run, (int64_t)run_below(run, (uint64_t)HOUR_MS));
+    } else if (die < 900) {
+        step(run, (int64_t)run_below(run, (uint64_t)HOUR_MS));
+    } else if (die < 990) {
+        step(run, -(int64_t)run_below(run, (uint64_t)HOUR_MS / 2));
+    } else if (die < 995) {
+        pass(run, (int64_t)run_below(run, 100 * (uint64_t)HOUR_MS));
     } else {
-        now_ms += (int64_t)run_below(run, 100 * (uint64_t)HOUR_MS);
+        step(run, (int64_t)run_below(run, 100 * (uint64_t)HOUR_MS));
     }
-    int64_t passed_ms = now_ms > run->now_ms ? now_ms - run->now_ms : 0;
-    __atomic_store_n(&run->boot_ms, run->boot_ms + passed_ms, __ATOMIC_RELAXED);
-    __atomic_store_n(&run->now_ms, now_ms, __ATOMIC_RELAXED);
-    if (now_ms > run->latest_ms) run->latest_ms = now_ms;
 }
 
 void operate_reopen(Run *run)

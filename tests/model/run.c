@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "channel_local.h"
 #include "client.h"
 #include "content.h"
@@ -76,6 +77,7 @@ void run_open(Run *run, const RunOptions *options)
         .fork_depth_max = 3,
         .event_count_max = run->event_count_max,
         .event_age_ms_max = INT64_MAX / 4,
+        .operation_count_max = REPLAY_COUNT,
         .clock = {run_clock, run_boot_clock, run},
         .random_seed = options->seed + 1,
     };
@@ -85,8 +87,13 @@ void run_open(Run *run, const RunOptions *options)
 void run_reopen(Run *run)
 {
     static const uint32_t DEPTHS[] = {0, 0, 0, 1, 3};
+    static const char *const BOOTS[] = {"one", "two"};
     run->engine_options.store.fork_depth_max = DEPTHS[run_below(run, 5)];
     engine_stop(run);
+    if (run_chance(run, 50)) { // the machine was reset in between
+        run->engine_options.store.boot_id = BOOTS[run->reopenings % 2];
+        run->aged_ms += RESET_STEP_MS_MAX;
+    }
     engine_start(run);
     run->reopenings++;
 }
@@ -189,7 +196,7 @@ static void replay_note(Run *run, RunMethod method, const ProtobufCMessage *requ
     *replay = (Replay){.method = method,
                        .request = copy_of(request),
                        .response = copy_of(response),
-                       .sent_at = run->now_ms};
+                       .sent_at = run->aged_ms};
     memcpy(replay->operation_id, run->operation_id, sizeof(replay->operation_id));
 }
 
@@ -255,7 +262,7 @@ static Replay *replay_pick(Run *run)
     size_t count = run->replay_count < REPLAY_COUNT ? run->replay_count : REPLAY_COUNT;
     if (count == 0) return NULL;
     Replay *replay = &run->replays[run_below(run, count)];
-    return run->latest_ms - replay->sent_at < KEPT_MS ? replay : NULL;
+    return run->aged_ms - replay->sent_at <= KEPT_MS ? replay : NULL;
 }
 
 // The record in the first field of a response, if it is one that replays return as it is by now.

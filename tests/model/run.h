@@ -123,6 +123,7 @@ typedef struct Run {
     Tine *tine;
     int64_t now_ms, latest_ms; // the wall clock, and the latest time it ever showed
     int64_t boot_ms;           // the time that passes
+    int64_t aged_ms;           // the store time that has passed, at most
     Random random;
     Arena scratch;                // of one step
     ProtobufCMessage **responses; // of one step

@@ -325,6 +325,58 @@ TEST(event_ring_loses_old_events_twice_as_fast_as_it_grows)
     CHECK_EQ(table_rows(f, "events"), 100);
 }
 
+TEST(step_of_the_wall_clock_removes_no_event)
+{
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    for (int i = 0; i < 10; i++)
+        publish_ok(f, "", "old");
+    fixture_step_clock(f, EVENT_AGE_MS_DEFAULT + 1);
+    for (int i = 0; i < 10; i++)
+        publish_ok(f, "", "new");
+    CHECK_EQ(events_after(f, 0)->n_events, 20);
+    fixture_step_clock(f, -3 * EVENT_AGE_MS_DEFAULT);
+    publish_ok(f, "", "earlier");
+    ListEventsResponse *page = events_after(f, 0);
+    CHECK_EQ(page->n_events, 21);
+    CHECK(page->events[20]->created_at < page->events[0]->created_at);
+}
+
+TEST(glitch_into_the_far_future_does_not_keep_events_for_ever)
+{
+    static const int64_t century_ms = INT64_C(100) * 365 * 24 * 3600 * 1000;
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    fixture_step_clock(f, century_ms);
+    publish_ok(f, "", "in.a.hundred.years");
+    fixture_step_clock(f, -century_ms);
+    publish_ok(f, "", "today");
+    f->now_ms += EVENT_AGE_MS_DEFAULT;
+    publish_ok(f, "", "in.a.week");
+    CHECK_EQ(events_after(f, 0)->oldest_sequence, 1);
+    f->now_ms += 1;
+    publish_ok(f, "", "later");
+    CHECK_EQ(events_after(f, 2)->oldest_sequence, 3);
+    CHECK_EQ(table_rows(f, "events"), 2);
+}
+
+TEST(event_of_several_chunks_is_listed_and_removed_by_age)
+{
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    // Around the ends of its first two chunks, where the header counts.
+    for (int size = 2 * VALUE_BYTES_MAX - 200; size < 2 * VALUE_BYTES_MAX; size++) {
+        char *data = text_of_size((size_t)size);
+        data[0] = data[size - 1] = '"';
+        CALL_OK(f, publish_event, PublishEvent, {.type = "mine", .data_json = data});
+        ListEventsResponse *page = events_after(f, newest_sequence(f) - 1);
+        CHECK_EQ(page->n_events, 1);
+        CHECK_STR(page->events[0]->data_json, data);
+        free(data);
+    }
+    f->now_ms += EVENT_AGE_MS_DEFAULT + 1;
+    for (int i = 0; i < 200; i++)
+        publish_ok(f, "", "new");
+    CHECK_EQ(table_rows(f, "events"), 200);
+}
+
 TEST(event_published_comes_back_with_its_fields)
 {
     const char *session;

@@ -90,6 +90,12 @@ void fixture_reopen(Fixture *f)
     fixture_start(f);
 }
 
+void fixture_step_clock(Fixture *f, int64_t ms)
+{
+    f->stepped_ms += ms;
+    f->now_ms += ms;
+}
+
 void fixture_close(Fixture **pointer)
 {
     Fixture *f = *pointer;

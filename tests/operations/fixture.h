@@ -34,6 +34,9 @@ Fixture *fixture_with_session(const char **out_session);
 void fixture_reopen(Fixture *f);
 void fixture_close(Fixture **f);
 
+// Sets the wall clock without any time passing. (Time passes by `f->now_ms += ms`.)
+void fixture_step_clock(Fixture *f, int64_t ms);
+
 // One call by its typed function, which must succeed or fail with this reason:
 //     GetSessionResponse *r = CALL_OK(f, get_session, GetSession, {.session_id = id});
 //     CALL_FAILS(f, get_session, GetSession, "SESSION_NOT_FOUND", {.session_id = id});

@@ -322,3 +322,39 @@ TEST(the_age_of_operations_is_an_option)
     create_with_operation(f, "op-2", "s");
     CHECK_EQ(table_rows(f, "operations"), 1);
 }
+
+TEST(the_number_of_operations_is_an_option)
+{
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    f->options.store.operation_count_max = 2;
+    fixture_reopen(f);
+    const char *operations[] = {"op-1", "op-2", "op-3", "op-4"};
+    for (int i = 0; i < 4; i++)
+        create_with_operation(f, operations[i], "s");
+    CHECK_EQ(table_rows(f, "operations"), 2);
+    CHECK_EQ(table_rows(f, "operations_by_age"), 2);
+    create_with_operation(f, "op-3", "s"); // a replay
+    create_with_operation(f, "op-4", "s"); // a replay
+    CHECK_EQ(table_rows(f, "sessions"), 8);
+    create_with_operation(f, "op-2", "s"); // forgotten
+    CHECK_EQ(table_rows(f, "sessions"), 10);
+}
+
+TEST(a_retry_runs_once_whatever_happens_to_the_wall_clock)
+{
+    static const int64_t hour_ms = 3600 * 1000;
+    static const int64_t STEPS[] = {25 * hour_ms, -26 * hour_ms, 900000 * hour_ms,
+                                    -900000 * hour_ms};
+    CLEANUP(fixture_close) Fixture *f = fixture_open();
+    create_with_operation(f, "op", "s");
+    for (size_t i = 0; i < sizeof(STEPS) / sizeof(*STEPS); i++) {
+        fixture_step_clock(f, STEPS[i]);
+        for (int j = 0; j < 3; j++)
+            create_with_operation(f, i + (size_t)j == 0 ? "other" : NULL, "s");
+        create_with_operation(f, "op", "s"); // a replay
+        fixture_reopen(f);
+        create_with_operation(f, "op", "s"); // a replay
+    }
+    CHECK_EQ(table_rows(f, "sessions"), 2 * (1 + 4 * 3));
+    CHECK_EQ(table_rows(f, "operations"), 2);
+}

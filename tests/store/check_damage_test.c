@@ -3,6 +3,7 @@
 
 #include "check_day.h"
 #include "store/call_record.h"
+#include "store/event.h"
 #include "store/message_remove.h"
 #include "store/session_active.h"
 #include "store/session_update.h"
@@ -326,8 +327,44 @@ TEST(operation_without_a_date_and_date_without_one_are_found)
     Key key = key_operation(slice_of("op-1"));
     plant_delete(f, TABLE_OPERATIONS, key_with_chunk(&key, 0));
     check_finds(f, DAMAGE_OPERATION, "operations_by_age");
-    plant_put(f, TABLE_OPERATIONS_BY_AGE, key_of_id(day.root), slice_of("op-2"));
+    plant_put(f, TABLE_OPERATIONS_BY_AGE, key_operation_age(3), slice("\0\0\0\0\0\0\0\0op-2", 12));
     check_finds(f, DAMAGE_OPERATION, "another date");
+    check_finds(f, DAMAGE_OPERATION, "operations_by_age 3: it is not the next number");
+    plant_delete(f, TABLE_OPERATIONS_BY_AGE, key_operation_age(2));
+    check_finds(f, DAMAGE_OPERATION, "does not lead to it");
+}
+
+TEST(missing_last_date_of_an_operation_is_found)
+{
+    Day day;
+    CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+    plant_delete(f, TABLE_OPERATIONS_BY_AGE, key_operation_age(2));
+    check_finds(f, DAMAGE_OPERATION, "operations_by_age 2: it is missing");
+}
+
+TEST(store_time_that_goes_back_or_has_not_come_is_found)
+{
+    Day day;
+    CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+    uint8_t value[12] = "????????op-1";
+    bytes_put_u64(value, (uint64_t)f->now_ms + 1);
+    plant_put(f, TABLE_OPERATIONS_BY_AGE, key_operation_age(1), slice(value, sizeof(value)));
+    check_finds(f, DAMAGE_OPERATION, "operations_by_age 1: its store time");
+    check_finds(f, DAMAGE_OPERATION, "operations_by_age 2: its store time");
+    Key key = key_event(1);
+    plant_put(f, TABLE_EVENTS, key_with_chunk(&key, 0), slice(value, EVENT_HEADER_BYTES));
+    check_finds(f, DAMAGE_EVENT, "events 1: its store time");
+}
+
+TEST(wrong_numbers_of_operations_are_found)
+{
+    Day day;
+    CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
+    Txn *txn = step_begin(f);
+    txn->state.first_operation = 4; // the last is 2
+    txn->state_is_dirty = true;
+    step_end(f);
+    check_finds(f, DAMAGE_META, "the first operation is 4");
 }
 
 TEST(missing_event_is_found)
@@ -354,8 +391,8 @@ TEST(id_newer_than_the_last_one_is_found)
 {
     Day day;
     CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
-    plant_put(f, TABLE_OPERATIONS_BY_AGE, key_of_id(ULID_MAX), slice_of("op-1"));
-    check_finds(f, DAMAGE_ID_ORDER, "operations_by_age");
+    plant_put(f, TABLE_MESSAGE_OWNER, key_of_id(ULID_MAX), ulid_slice(&day.root));
+    check_finds(f, DAMAGE_ID_ORDER, "message_owner");
 }
 
 TEST(key_of_a_wrong_shape_is_found)

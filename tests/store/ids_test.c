@@ -6,7 +6,6 @@
 #include "store/event.h"
 #include "store/memory.h"
 #include "store/open.h"
-#include "store/operation.h"
 #include "store_fixture.h"
 
 // Remembers the newest id and checks that each next one is newer.
@@ -46,8 +45,6 @@ static void issue_all_kinds(StoreFixture *f, Ulid *newest)
     check_newer(newest, append_text(f, other, ROLE_USER, "two"));
     check_newer(newest, append_text(f, session, ROLE_ASSISTANT, "three"));
     check_newer(newest, remember_fact(f, other));
-    STEP(f, operation_put(txn, slice_of(id_text(f, session)), (Hash){{0}}, slice_of("reply")));
-    check_newer(newest, last_id(f));
     check_newer(newest, fork_session(f, session, (ForkPoint){.kind = FORK_AT_HEAD}));
 }
 

@@ -8,10 +8,13 @@
 //   SESSION_ARCHIVED. Money spent is spent: UpdateSessionTotals, PropagateTotals, RecordCall and
 //   DeleteCall work on both, and so do SoftDeleteSession, RestoreSession, PurgeSession, forks and
 //   reads by id.
-// - A write may carry an operation_id in its envelope (64 bytes at most, kept for 24 hours). Sent
-//   again with the same request it changes nothing and returns the first reply: a receipt as it
-//   was, a record as it is now (its ids alone if it was purged since). With another request it is
-//   ABORTED, OPERATION_ID_REUSED. Only successes are kept. (BroadcastEvent keeps nothing.)
+// - A write may carry an operation_id in its envelope (64 bytes at most). Sent again with the same
+//   request it changes nothing and returns the first reply: a receipt as it was, a record as it is
+//   now (its ids alone if it was purged since). With another request it is ABORTED,
+//   OPERATION_ID_REUSED. Only successes are kept. (BroadcastEvent keeps nothing.)
+//   An operation is kept for 24 hours (tined --operations-age), or until 10 000 000 newer ones are
+//   stored (--operations-max), whichever is first. The hours are of time that has passed: steps of
+//   the host's wall clock do not count, and a reset of the host adds one hour at most.
 // - Strings that are not UTF-8 or hold a NUL are INVALID_ARGUMENT, INVALID_UTF8; JSON fields that
 //   are not JSON are INVALID_JSON; fields over their limit are TOO_LONG. Describe names the limits.
 //   Unknown fields are dropped and never stored.

@@ -69,3 +69,8 @@ TEST(model_finds_a_fork_of_an_inherited_message_that_follows_the_parent)
 {
     CHECK_EQ(exit_code_of(5, OPERATIONS_MAX), RUN_DIFFERS);
 }
+
+TEST(model_finds_operations_that_age_by_the_wall_clock)
+{
+    CHECK_EQ(exit_code_of(6, OPERATIONS_MAX), RUN_DIFFERS);
+}
