@@ -92,8 +92,7 @@ static Error check_external_of(Check *check, const Entry *entry)
 {
     const External *external = entry->message->external;
     if (!external) return ERROR_NONE;
-    Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
-    Key key = key_message_external(entry->session, hash);
+    Key key = message_external_key(external, entry->session);
     bool found;
     Slice value;
     Error error = check_row(check, TABLE_MESSAGE_EXTERNAL, &key, &found, &value);
@@ -166,10 +165,10 @@ Error check_entry_indexes(Check *check, Slice key, SessionState state, const Mes
     };
     Error error = check_owner_of(check, &entry);
     if (!error) error = check_marker_of(check, &entry);
-    // A tombstone keeps only its messages, markers and origins.
+    if (!error) error = check_external_of(check, &entry);
+    // A tombstone keeps only its messages, their owners and external IDs, markers and origins.
     if (error || !state.is_live) return error;
-    error = check_external_of(check, &entry);
-    if (error || entry.is_deleted || is_purged) return error;
+    if (entry.is_deleted || is_purged) return error;
     error = check_parts_of(check, &entry);
     if (error || message->status != MESSAGE_STATUS_OPEN) return error;
     return check_open_rows(check, &entry, bytes);
@@ -249,22 +248,19 @@ static Error check_marker_row(Check *check, void *context, Slice key, Slice byte
 static Error check_external_row(Check *check, void *context, Slice key, Slice bytes)
 {
     (void)context;
-    bool settled = false;
-    Error error = is_settled(check, key, &settled);
-    if (error || !settled) return error;
+    Ulid session = key_id_at(key, HASH_BYTES);
     if (bytes.size != ULID_BYTES) {
         check_damage(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key,
                      "its value is not a message ID");
         return ERROR_NONE;
     }
     const Message *message;
-    error = entry_named(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key,
-                        key_id_at(key, 0), key_id_at(bytes, 0), &message);
+    Error error = entry_named(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key, session,
+                              key_id_at(bytes, 0), &message);
     if (error || !message) return error;
-    const External *external = message->external;
-    Hash hash =
-        external ? hash_pair(slice_of(external->source), slice_of(external->id)) : (Hash){{0}};
-    if (memcmp(hash.bytes, key.bytes + ULID_BYTES, HASH_BYTES) != 0) {
+    Key right = {.size = 0};
+    if (message->external) right = message_external_key(message->external, session);
+    if (!slice_equal(key_slice(&right), key)) {
         check_damage(check, DAMAGE_MESSAGE_EXTERNAL, TABLE_MESSAGE_EXTERNAL, key,
                      "the message has another external ID or none");
     }

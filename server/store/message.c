@@ -60,11 +60,21 @@ Error message_owner(Txn *txn, Ulid message, Ulid *out_owner)
     return ERROR_NONE;
 }
 
+Error message_external(Txn *txn, Slice first, External **out)
+{
+    *out = NULL;
+    WireField field;
+    while (wire_next(&first, &field) && field.number < MESSAGE_BRIEF_END) {
+        if (field.number != FIELD_MESSAGE_EXTERNAL) continue;
+        return txn_decode(txn, &external__descriptor, field.bytes, out);
+    }
+    return ERROR_NONE;
+}
+
 Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid *out)
 {
     *out = ULID_ZERO;
-    Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
-    Key key = key_message_external(session, hash);
+    Key key = message_external_key(external, session);
     Slice value;
     bool found;
     Error error = txn_get(txn, TABLE_MESSAGE_EXTERNAL, &key, &found, &value);
@@ -82,18 +92,12 @@ Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid
     if (error == ERROR_MESSAGE_NOT_FOUND) {
         return error_say(txn->detail, ERROR_CORRUPT, "the message of an external ID is missing");
     }
+    External *stored = NULL;
+    if (!error) error = message_external(txn, first, &stored);
     if (error) return error;
-    WireField field;
-    while (wire_next(&first, &field) && field.number < MESSAGE_BRIEF_END) {
-        if (field.number != FIELD_MESSAGE_EXTERNAL) continue;
-        External *stored;
-        error = txn_decode(txn, &external__descriptor, field.bytes, &stored);
-        if (error) return error;
-        if (strcmp(stored->source, external->source) == 0 &&
-            strcmp(stored->id, external->id) == 0) {
-            *out = message;
-        }
-    }
+    bool is_same = stored && strcmp(stored->source, external->source) == 0 &&
+                   strcmp(stored->id, external->id) == 0;
+    if (is_same) *out = message;
     return ERROR_NONE;
 }
 

@@ -60,6 +60,17 @@ void message_header_encode(const MessageHeader *header, uint8_t out[MESSAGE_HEAD
 // session is being purged.
 MUST_USE Error message_owner(Txn *txn, Ulid message, Ulid *out_owner);
 
+// Reads the external ID of a message from its bytes in the first chunk, after the header. NULL: it
+// has none.
+MUST_USE Error message_external(Txn *txn, Slice first, External **out);
+
+// Returns the key of the row of message_external that leads to a message of `session`.
+static inline Key message_external_key(const External *external, Ulid session)
+{
+    Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
+    return key_message_external(hash, session);
+}
+
 // Finds a message by its external ID within a session. `*out` is zero if there is none.
 MUST_USE Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid *out);
 

@@ -86,14 +86,13 @@ static Error place_check(Txn *txn, const MessageAppend *append, Place *place)
     return error ? error : marker_cut_off(txn, message->marker, place->parent, &place->cut_off);
 }
 
-// Puts the external ID. The rows of this table lie anywhere, so a lookup before the put would cost
-// a second descent of its tree. One put does both.
+// Puts the external ID. The rows of this table lie anywhere in their tree. A lookup before the put
+// would read one more path of pages; one put does both.
 static Error put_external(Txn *txn, const MessageAppend *append, Ulid id)
 {
     const External *external = append->draft->message->external;
     if (!external) return ERROR_NONE;
-    Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
-    Key key = key_message_external(append->session, hash);
+    Key key = message_external_key(external, append->session);
     bool is_put;
     Error error =
         kv_put_new(txn->kv, TABLE_MESSAGE_EXTERNAL, key_slice(&key), ulid_slice(&id), &is_put);

@@ -171,18 +171,11 @@ static Error put_emptied(Txn *txn, Removal *removal)
 
 static Error drop_external(Txn *txn, const Removal *removal)
 {
-    WireField field;
-    Slice rest = removal->first;
-    while (wire_next(&rest, &field) && field.number < MESSAGE_BRIEF_END) {
-        if (field.number != FIELD_MESSAGE_EXTERNAL) continue;
-        External *external;
-        Error error = txn_decode(txn, &external__descriptor, field.bytes, &external);
-        if (error) return error;
-        Hash hash = hash_pair(slice_of(external->source), slice_of(external->id));
-        Key key = key_message_external(removal->session, hash);
-        return txn_delete(txn, TABLE_MESSAGE_EXTERNAL, &key);
-    }
-    return ERROR_NONE;
+    External *external;
+    Error error = message_external(txn, removal->first, &external);
+    if (error || !external) return error;
+    Key key = message_external_key(external, removal->session);
+    return txn_delete(txn, TABLE_MESSAGE_EXTERNAL, &key);
 }
 
 Error message_purge(Txn *txn, Ulid message, Receipt *out_receipt)

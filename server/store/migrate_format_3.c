@@ -4,6 +4,7 @@
 
 #include "fields.h"
 #include "store/event.h"
+#include "store/message.h"
 #include "store/operation.h"
 #include "store/record.h"
 #include "wire/wire.h"
@@ -56,4 +57,16 @@ Error format_3_operation(Txn *txn, FormatThree *walk, Ulid issued, Slice operati
     memcpy(record.request_hash.bytes, old.bytes, HASH_BYTES);
     error = record_delete(txn, TABLE_OPERATIONS, &key, NULL);
     return error ? error : operation_record_put(txn, &record);
+}
+
+Error format_3_message(Txn *txn, Ulid session, Ulid message, Slice first)
+{
+    MessageHeader header;
+    External *external = NULL;
+    Error error = message_header_decode(txn, first, &header);
+    if (!error) error = message_external(txn, slice_skip(first, MESSAGE_HEADER_BYTES), &external);
+    if (error == ERROR_CORRUPT) return ERROR_NONE;
+    if (error || !external) return error;
+    Key key = message_external_key(external, session);
+    return txn_put(txn, TABLE_MESSAGE_EXTERNAL, &key, ulid_slice(&message));
 }

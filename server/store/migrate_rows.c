@@ -117,6 +117,25 @@ static Error copy_chunk(Migration *migration, const KvRow *row)
     return error;
 }
 
+static Error copy_message(Migration *migration, const KvRow *row)
+{
+    Error error = ERROR_NONE;
+    if (row->key.size == KEY_MESSAGE_BYTES && key_u16_at(row->key, 2 * ULID_BYTES) == 0) {
+        error = format_3_message(&migration->txn, key_id_at(row->key, 0),
+                                 key_id_at(row->key, ULID_BYTES), row->value);
+        migration->slice_bytes += VALUE_BYTES_MAX; // a page somewhere in message_external
+    }
+    return error ? error : copy_chunk(migration, row);
+}
+
+// Messages bring their rows of message_external.
+static Error copy_nothing(Migration *migration, const KvRow *row)
+{
+    (void)migration;
+    (void)row;
+    return ERROR_NONE;
+}
+
 // The operations were copied already: their table has a lower number.
 static Error copy_date(Migration *migration, const KvRow *row)
 {
@@ -142,7 +161,7 @@ typedef Error (*CopyRow)(Migration *migration, const KvRow *row);
 
 static const CopyRow COPIES[TABLE_COUNT] = {
     [TABLE_SESSIONS] = copy_chunk,
-    [TABLE_MESSAGES] = copy_chunk,
+    [TABLE_MESSAGES] = copy_message,
     [TABLE_MESSAGE_OWNER] = copy_row,
     [TABLE_MARKERS] = copy_row,
     [TABLE_ORIGINS] = copy_row,
@@ -153,7 +172,7 @@ static const CopyRow COPIES[TABLE_COUNT] = {
     [TABLE_CHILDREN] = copy_row,
     [TABLE_SESSION_INDEX] = copy_row,
     [TABLE_BY_ACTIVE] = copy_row,
-    [TABLE_MESSAGE_EXTERNAL] = copy_row,
+    [TABLE_MESSAGE_EXTERNAL] = copy_nothing,
     [TABLE_PARTS] = copy_row,
     [TABLE_OPERATIONS] = copy_chunk,
     [TABLE_OPERATIONS_BY_AGE] = copy_date,

@@ -8,6 +8,7 @@
 #include "names.h"
 #include "store/call_record.h"
 #include "store/event.h"
+#include "store/message.h"
 #include "store/record.h"
 #include "store/session.h"
 #include "store/session_active.h"
@@ -130,14 +131,25 @@ static void take_row(size_t *rows_left)
     if (*rows_left > 0) (*rows_left)--;
 }
 
+// The row of message_external goes with the message: its key begins with a hash, so the rows of a
+// session are not together. `row` is gone after the first delete.
 static Error message_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_t *rows_left)
 {
-    (void)session;
     if (row->key.size != KEY_MESSAGE_BYTES) return refuse_row(txn, TABLE_MESSAGES);
     if (key_u16_at(row->key, 2 * ULID_BYTES) != 0) return ERROR_NONE;
     take_row(rows_left);
-    Key key = key_of_id(key_id_at(row->key, ULID_BYTES));
-    return txn_delete(txn, TABLE_MESSAGE_OWNER, &key);
+    Key owner_key = key_of_id(key_id_at(row->key, ULID_BYTES));
+    MessageHeader header;
+    External *external = NULL;
+    Error error = message_header_decode(txn, row->value, &header);
+    if (!error) {
+        error = message_external(txn, slice_skip(row->value, MESSAGE_HEADER_BYTES), &external);
+    }
+    if (!error) error = txn_delete(txn, TABLE_MESSAGE_OWNER, &owner_key);
+    if (error || !external) return error;
+    take_row(rows_left);
+    Key key = message_external_key(external, session);
+    return txn_delete(txn, TABLE_MESSAGE_EXTERNAL, &key);
 }
 
 // Begins the purge of a tombstone that has no reader left. Its event chain was already followed.
@@ -211,7 +223,6 @@ static const PurgedTable PURGED_TABLES[] = {
     {TABLE_MEMORIES, false, NULL},
     {TABLE_CALLS, false, call_row_deleted},
     {TABLE_PARTS, false, NULL},
-    {TABLE_MESSAGE_EXTERNAL, false, NULL},
     {TABLE_ORIGINALS, false, NULL},
     {TABLE_MARKERS, true, NULL},
     {TABLE_MESSAGES, true, message_row_deleted},

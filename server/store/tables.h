@@ -32,7 +32,7 @@
     X(10, CHILDREN, "children")                   /* parent, child */                              \
     X(11, SESSION_INDEX, "session_index")         /* listing u8, hash, session */                  \
     X(29, BY_ACTIVE, "by_active")                 /* last_active_at u64, session */                \
-    X(12, MESSAGE_EXTERNAL, "message_external")   /* session, hash of external */                  \
+    X(12, MESSAGE_EXTERNAL, "message_external")   /* hash of external, session */                  \
     X(13, PARTS, "parts")                         /* session, part kind u8, message, index u16 */  \
     X(14, OPERATIONS, "operations")               /* operation id as it is, 0, chunk */            \
     X(30, OPERATIONS_BY_AGE, "operations_by_age") /* number u64 */                                 \
@@ -180,10 +180,11 @@ static inline Key key_marker(Ulid session, uint8_t message_kind, Ulid message)
     return key;
 }
 
-static inline Key key_message_external(Ulid session, Hash hash)
+static inline Key key_message_external(Hash hash, Ulid session)
 {
-    Key key = key_of_id(session);
+    Key key = {.size = 0};
     key_add(&key, hash.bytes, HASH_BYTES);
+    key_add_id(&key, session);
     return key;
 }
 

@@ -126,7 +126,7 @@ static void plant_reader(Txn *txn)
 static void plant_external(Txn *txn)
 {
     Hash hash = hash_pair(slice_of("x"), slice_of("1"));
-    delete_row(txn, TABLE_MESSAGE_EXTERNAL, key_message_external(ids.session, hash));
+    delete_row(txn, TABLE_MESSAGE_EXTERNAL, key_message_external(hash, ids.session));
 }
 
 static void plant_event(Txn *txn)

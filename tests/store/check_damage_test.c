@@ -259,7 +259,7 @@ TEST(external_id_that_leads_elsewhere_is_found)
     Day day;
     CLEANUP(store_fixture_close) StoreFixture *f = busy_day(&day);
     Hash hash = hash_pair(slice_of("pi"), slice_of("entry-1"));
-    plant_put(f, TABLE_MESSAGE_EXTERNAL, key_message_external(day.root, hash),
+    plant_put(f, TABLE_MESSAGE_EXTERNAL, key_message_external(hash, day.root),
               ulid_slice(&day.answer));
     check_finds(f, DAMAGE_MESSAGE_EXTERNAL, "does not lead to it");
     check_finds(f, DAMAGE_MESSAGE_EXTERNAL, "another external ID");

@@ -164,6 +164,17 @@ TEST(operations_and_events_of_format_2_are_kept_for_their_age)
     check_clean(f);
 }
 
+TEST(external_ids_of_format_2_are_found_again)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();
+    place_fixture_2();
+    CHECK_EQ(open_store(f), ERROR_NONE);
+    KvStats stats;
+    CHECK_EQ(store_stats(f->store, NULL, &stats), ERROR_NONE);
+    // Two sessions of 30, one message of the day's root, its agent's and its tombstone's.
+    CHECK_EQ(stats.rows[TABLE_MESSAGE_EXTERNAL], 2 * 30 + 3);
+}
+
 TEST(migrated_store_can_be_written_and_opened_again)
 {
     CLEANUP(store_fixture_close) StoreFixture *f = fixture_closed();

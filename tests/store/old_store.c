@@ -113,12 +113,21 @@ static void put_date(OldTable *table, const KvRow *row)
     put(table, ulid_slice(&issued), operation_id);
 }
 
+static void put_external(OldTable *table, const KvRow *row)
+{
+    Key key = key_of_id(key_id_at(row->key, HASH_BYTES));
+    key_add(&key, row->key.bytes, HASH_BYTES);
+    put(table, key_slice(&key), row->value);
+}
+
 static void put_row(OldTable *table, StoreTable number, const KvRow *row)
 {
     if (number == TABLE_META) {
         put_meta(table, row);
     } else if (number == TABLE_OPERATIONS_BY_AGE) {
         put_date(table, row);
+    } else if (number == TABLE_MESSAGE_EXTERNAL) {
+        put_external(table, row);
     } else if (number == TABLE_SESSION_INDEX && table->format == 1 &&
                row->key.bytes[0] >= LISTING_ACTIVE) {
         return;
