@@ -14,6 +14,7 @@
 
 // X(number, constant, name). The order gives each table its KvTable. The number is stored: it makes
 // the table's byte in all keys (KV_TABLE_BYTE + number), so it is never changed or used again.
+// Numbers 16 to 20 are reserved: docs/storage-format.md, "Reserved".
 //
 // The numbers also give the tables their order in the tree. A commit copies each page that it
 // changes, so tables whose ends an append changes lie side by side: rows of META after kv's commit
@@ -59,7 +60,7 @@ enum { SESSION_ROW_SETTINGS = 0, SESSION_ROW_HEAD = 1 };
 
 // The listings of session_index. LISTING_PURGING and LISTING_TOMBSTONE have a zero hash and name
 // sessions that are no longer in `sessions` (store/purge.h). Rows of LISTING_CALL_EXTERNAL belong
-// to calls and are deleted with them.
+// to calls and are deleted with them. Listings 16 to 20 are reserved: docs/storage-format.md.
 typedef enum SessionListing {
     LISTING_PROJECT_DIR = 1,
     LISTING_SLUG = 2,
