@@ -129,6 +129,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
     Progress *progress = progress_begin("checking", NULL, 0);
     verify_end(&verification, &verified);
     progress_end(progress);
+    if (verified_is_clean(&verified) && store_files_forget_crashes(place.directory)) {
+        cli_note("tined leaves safe mode at its next start\n");
+    }
     return print_result(cli, &verified, printing.limit);
 }
 
@@ -143,7 +146,8 @@ const Command command_check = {
     .arguments = "[DIRECTORY]",
     .summary = "checks a store: the pages of its file, and every table against the others",
     .details = "Works on a store that no tined has open, or on a backup. Changes nothing,\n"
-               "except that a relaxed store goes back to its last flush after a power cut.\n"
+               "except that a relaxed store goes back to its last flush after a power cut,\n"
+               "and that tined leaves safe mode if there is no damage.\n"
                "The pages of the file are walked first; if they are damaged, no row is read.\n"
                "Each damage is one line that begins with its kind; \"file\" is damage of the\n"
                "file itself. Exit code 1: damaged; 3: no store; 4: a tined has the store open\n"

@@ -11,7 +11,10 @@
 #include "importers/pi/pi_export.h"
 #include "options.h"
 #include "progress.h"
+#include "safe_mode.h"
 #include "session_set.h"
+
+static size_t damaged_count; // sessions that could not be read to their end
 
 // "pi SESSION" asks for a file of pi; "pi" alone does too, unless a session has that slug.
 static int wants_pi(Cli *cli, int argument_count, char **arguments, bool *out)
@@ -54,21 +57,31 @@ static int choose(Cli *cli, int argument_count, char **arguments, SessionSet *se
 
 typedef int (*WriteAll)(Cli *cli, const SessionSet *set, FILE *out);
 
-static int write_all(Cli *cli, const SessionSet *set, FILE *out)
+// Writes each session. One that cannot be read is written as far as possible, and counted in
+// `damaged_count`; the others follow all the same.
+static int write_each(Cli *cli, const SessionSet *set, FILE *out,
+                      int (*write)(Cli *cli, FILE *out, const char *id))
 {
     int code = EXIT_OK;
-    fprintf(out, "{\"tine_export\":%d}\n", EXPORT_FORMAT);
-    for (size_t i = 0; i < set->count && !code; i++)
-        code = export_session(cli, out, set->names[i].id);
+    for (size_t i = 0; i < set->count && !code; i++) {
+        cli->status.code = STATUS_OK;
+        code = write(cli, out, set->names[i].id);
+        if (!code || cli->status.code != STATUS_DATA_LOSS) continue;
+        code = cli_say(EXIT_OK, "session %s is not whole in the export", set->names[i].id);
+        damaged_count++;
+    }
     return code;
+}
+
+static int write_all(Cli *cli, const SessionSet *set, FILE *out)
+{
+    fprintf(out, "{\"tine_export\":%d}\n", EXPORT_FORMAT);
+    return write_each(cli, set, out, export_session);
 }
 
 static int write_markdown(Cli *cli, const SessionSet *set, FILE *out)
 {
-    int code = EXIT_OK;
-    for (size_t i = 0; i < set->count && !code; i++)
-        code = export_session_markdown(cli, out, set->names[i].id);
-    return code;
+    return write_each(cli, set, out, export_session_markdown);
 }
 
 static int write_pi(Cli *cli, const SessionSet *set, FILE *out)
@@ -142,10 +155,15 @@ static int run(Cli *cli, int argument_count, char **arguments)
                  : choose(cli, argument_count, arguments, &set);
     if (code) return code;
     const char *path = option_text(cli, "output");
-    if (path) return write_file(cli, &set, write, path);
-    // Our own lines are safe: all text in them is in JSON strings (text/json_write.h).
-    if (cli->is_terminal && write != write_all) return show(cli, &set, write);
-    return write(cli, &set, cli->out.file);
+    if (path) {
+        code = write_file(cli, &set, write, path);
+    } else if (cli->is_terminal && write != write_all) {
+        code = show(cli, &set, write);
+    } else { // our own lines are safe: all text in them is in JSON strings (text/json_write.h)
+        code = write(cli, &set, cli->out.file);
+    }
+    if (!code && argument_count == 0) code = safe_mode_warn(cli);
+    return !code && damaged_count > 0 ? EXIT_FAILED : code;
 }
 
 static const Option OPTIONS[] = {
@@ -163,7 +181,8 @@ const Command command_export = {
     .summary = "writes sessions as JSON lines for import, as Markdown, or for pi",
     .details = "JSON lines have everything of a session: all branches, deleted entries,\n"
                "memories, todos, and the ancestors of a fork. With pi, one session is written\n"
-               "as a session file of the pi coding agent.",
+               "as a session file of the pi coding agent. A session that cannot be read is\n"
+               "written as far as possible; the others follow, and the exit code is 1.",
     .options = OPTIONS,
     .examples = {"tine export @last > session.jsonl", "tine export --project ~/work -o work.jsonl",
                  "tine export plan --markdown > plan.md", "tine export pi plan > plan.jsonl"},

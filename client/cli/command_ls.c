@@ -10,6 +10,7 @@
 #include "format.h"
 #include "json_print.h"
 #include "options.h"
+#include "safe_mode.h"
 #include "sessions.h"
 #include "table.h"
 
@@ -113,7 +114,7 @@ static int list(Cli *cli, ListSessionsRequest *request, Table *table, int64_t co
     if (seen == 0 && cli->is_terminal && !cli->is_json) {
         cli_note("No sessions. Create one with: tine new\n");
     }
-    return EXIT_OK;
+    return safe_mode_warn(cli);
 }
 
 static int run(Cli *cli, int argument_count, char **arguments)

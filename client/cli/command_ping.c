@@ -4,6 +4,7 @@
 #include "connect.h"
 #include "options.h"
 #include "os/clock.h"
+#include "safe_mode.h"
 
 static int run(Cli *cli, int argument_count, char **arguments)
 {
@@ -28,6 +29,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
                   (long long)took_us);
         }
         if (!reply->ready) code = EXIT_UNAVAILABLE;
+    }
+    if (!code && !cli->is_json && safe_mode_ask(cli).is_on) {
+        cli_note("tined is in safe mode: it writes nothing (tined --help)\n");
     }
     return code;
 }

@@ -7,6 +7,7 @@
 #include "format.h"
 #include "json_print.h"
 #include "latency.h"
+#include "safe_mode.h"
 
 static void print_bytes(const Printer *out, const char *name, uint64_t bytes)
 {
@@ -85,7 +86,9 @@ static int run(Cli *cli, int argument_count, char **arguments)
     CLEANUP(message_freep) StatsResponse *reply = NULL;
     if (tine_stats(tine, &cli->call, &request, &reply)) return cli_fail(cli, &cli->status);
     if (cli->is_json) return cli_print_json(cli, &reply->base);
+    SafeModeState safe = safe_mode_ask(cli);
     cli_page(cli);
+    if (safe.is_on) print_count(&cli->out, "safe mode, left out", safe.left_out);
     print_stats(&cli->out, reply);
     return EXIT_OK;
 }

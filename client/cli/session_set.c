@@ -82,8 +82,10 @@ static int parent_of(Cli *cli, const char *id, char out_parent[ID_BYTES])
     request.session_id = (char *)(uintptr_t)id;
     if (tine_get_session(cli->tine, &cli->call, &request, &reply)) {
         out_parent[0] = '\0';
-        // For a moment, children still name a parent that is being purged.
-        return cli->status.code == STATUS_NOT_FOUND ? EXIT_OK : cli_fail(cli, &cli->status);
+        // For a moment, children still name a parent that is being purged. A damaged session has
+        // no parent that can be known; its export tells.
+        bool is_end = cli->status.code == STATUS_NOT_FOUND || cli->status.code == STATUS_DATA_LOSS;
+        return is_end ? EXIT_OK : cli_fail(cli, &cli->status);
     }
     snprintf(out_parent, ID_BYTES, "%s", reply->session->parent_id);
     return EXIT_OK;

@@ -48,6 +48,10 @@ static const Option OPTIONS[] = {
      "holds the token that callers over tcp must send; mode 0600"},
     {"ephemeral", OPTION_FLAG, AT(is_ephemeral), 0, 0, NULL, NULL,
      "keep the store in memory only; it ends with the process"},
+    {"safe", OPTION_FLAG, AT(is_safe), 0, 0, NULL, NULL,
+     "safe mode: read what can be read and write nothing; entered after two crashes"},
+    {"no-safe", OPTION_FLAG, AT(is_not_safe), 0, 0, NULL, NULL,
+     "leave safe mode: forget the crashes"},
     {"durability", OPTION_CHOICE, AT(durability), 0, 0, DURABILITIES, "MODE",
      "sync, or relaxed (acknowledged writes are on the disk a little later); sync"},
     {"flush-every", OPTION_DURATION, AT(flush_ms), 1, FLUSH_MS_MAX, NULL, "TIME",
@@ -299,6 +303,10 @@ static Error complete(Config *config, ErrorDetail *detail)
     if (config->is_ephemeral && *config->data) {
         return error_say(detail, ERROR_INVALID_ARGUMENT,
                          "--ephemeral and --data: a store is either kept or not");
+    }
+    if (config->is_safe && (config->is_not_safe || config->is_ephemeral)) {
+        return error_say(detail, ERROR_INVALID_ARGUMENT, "--safe and --%s: choose one",
+                         config->is_ephemeral ? "ephemeral" : "no-safe");
     }
     if (!config->is_ephemeral && !*config->data) {
         config->is_data_default = true;

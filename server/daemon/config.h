@@ -29,7 +29,8 @@ typedef struct Config {
     char token_file[PATH_BYTES_MAX]; // "": none
     char token[TOKEN_BYTES_MAX + 1]; // its content
     bool is_ephemeral;
-    uint64_t fork_depth_max; // 0: no limit
+    bool is_safe, is_not_safe; // --safe, --no-safe; neither: as the crash notes say
+    uint64_t fork_depth_max;   // 0: no limit
     uint64_t event_count_max, operation_count_max;
     int64_t event_age_ms_max, operation_age_ms_max;
     int64_t idle_exit_ms;           // 0: never

@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/crash_notes.h"
 #include "daemon/last_store.h"
 #include "daemon/notify.h"
+#include "daemon/safe_mode.h"
 #include "daemon/signals.h"
 #include "os/clock.h"
 #include "os/directory.h"
@@ -43,6 +45,8 @@ typedef struct Daemon {
     int socket_lock; // -1: not held
     int log;         // -1: standard error
     size_t clients_max, subscribers_max;
+    CrashNotes crashes;
+    SafeMode safe;
     Engine *engine;       // owned
     Transport *transport; // owned
     Bus *bus;             // owned
@@ -74,7 +78,7 @@ static TinedExit say_failure(Error error, const ErrorDetail *detail)
 TinedExit daemon_run(const Config *config)
 {
     heap_bound();
-    Daemon daemon = {.config = config, .socket_lock = -1, .log = -1};
+    Daemon daemon = {.config = config, .socket_lock = -1, .log = -1, .crashes = {.file = -1}};
     Error error = daemon_start(&daemon);
     if (error && daemon.log >= 0) { // nobody may see standard error
         const char *cause = daemon.detail.text[0] ? daemon.detail.text : error_text(error);
@@ -184,6 +188,18 @@ static void on_store_failed(void *context)
     signals_wake(WAKE_FAILED);
 }
 
+// Decides whether the store is opened in safe mode.
+static Error watch_crashes(Daemon *daemon)
+{
+    const Config *config = daemon->config;
+    Error error = crash_notes_open(daemon->data, &daemon->detail, &daemon->crashes);
+    if (error) return error;
+    if (config->is_not_safe) crash_notes_forget(&daemon->crashes);
+    crash_notes_watch(&daemon->crashes);
+    if (!config->is_safe && !daemon->crashes.is_loop) return ERROR_NONE;
+    return safe_mode_enter(daemon->data, &daemon->crashes, &daemon->detail, &daemon->safe);
+}
+
 static Error open_store(Daemon *daemon)
 {
     const Config *config = daemon->config;
@@ -197,11 +213,15 @@ static Error open_store(Daemon *daemon)
         }
         if (!error) error = directory_make(daemon->data, &daemon->detail);
     }
+    if (!error && !config->is_ephemeral) error = watch_crashes(daemon);
     if (error) return error;
     EngineOptions options = {
         .store =
             {
                 .directory = daemon->data,
+                .is_read_only = daemon->safe.is_on,
+                .left_out = daemon->safe.survey ? daemon->safe.survey->left_out : NULL,
+                .left_out_count = daemon->safe.survey ? daemon->safe.survey->left_out_count : 0,
                 .is_ephemeral = config->is_ephemeral,
                 .flush_ms =
                     config->durability == DURABILITY_RELAXED ? (unsigned)config->flush_ms : 0,
@@ -213,6 +233,7 @@ static Error open_store(Daemon *daemon)
                 .file_system_type = config->file_system_type,
             },
         .hooks = {.store_failed = on_store_failed, .context = daemon},
+        .safe_mode = daemon->safe.is_on ? daemon->safe.refusal : NULL,
     };
     error = engine_open(&options, &daemon->detail, &daemon->engine);
     // The store has its files open; they disappear with the process, however it ends.
@@ -344,7 +365,11 @@ static TinedExit daemon_stop(Daemon *daemon, TinedExit code)
     transport_free(daemon->transport);
     if (is_ready) log_write(LOG_INFO, "stopped", NULL);
     if (!is_flushed) code = TINED_EXIT_STORE;
-    if (is_ready && code == TINED_EXIT_STOPPED) last_store_forget(daemon->config->socket);
+    bool is_good = is_ready && code == TINED_EXIT_STOPPED;
+    if (is_good) last_store_forget(daemon->config->socket);
+    // Safe mode is left by somebody who says so.
+    crash_notes_close(&daemon->crashes, /* is_removed= */ is_good && !daemon->crashes.is_loop);
+    safe_mode_free(&daemon->safe);
     give_socket(daemon);
     return code;
 }

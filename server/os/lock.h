@@ -12,8 +12,9 @@
 MUST_USE Error lock_take(const char *path, const char *what, const char *advice,
                          ErrorDetail *detail, int *out_descriptor);
 
-// Locks a directory, so that a removed lock file lets nobody in. The caller closes `*out_descriptor`,
-// or ends, to release it. ERROR_UNAVAILABLE: another process holds it; `detail` as above. ERROR_IO.
+// Locks a directory, so that a removed lock file lets nobody in. The caller closes
+// `*out_descriptor`, or ends, to release it. ERROR_UNAVAILABLE: another process holds it; `detail`
+// as above. ERROR_IO.
 MUST_USE Error lock_take_directory(const char *path, const char *advice, ErrorDetail *detail,
                                    int *out_descriptor);
 

@@ -1,5 +1,5 @@
 // Threads. A new thread inherits the signal mask of its creator, so the creator blocks all signals
-// while it starts one.
+// while it starts one, except those of a crash: a thread that blocks these dies without a handler.
 
 #include "os/thread.h"
 
@@ -10,7 +10,10 @@ Error thread_start(pthread_t *out, void *(*run)(void *context), void *context, c
                    ErrorDetail *detail)
 {
     sigset_t all, before;
+    static const int CRASHES[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof(CRASHES) / sizeof(*CRASHES); i++)
+        sigdelset(&all, CRASHES[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(out, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

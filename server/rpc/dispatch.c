@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "os/clock.h"
+#include "report/activity.h"
 #include "report/log.h"
 #include "report/log_limit.h"
 #include "rpc/field_rules.h"
@@ -147,7 +148,9 @@ Error dispatch_run(Rpc *rpc, Txn *txn)
     protobuf_c_message_init(descriptor, response);
 
     rpc->txn = txn;
+    activity = rpc->method->name;
     error = rpc->method->run(rpc, rpc->message, response);
+    activity = "";
     rpc->txn = NULL;
     if (error) return error;
 

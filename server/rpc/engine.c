@@ -22,6 +22,7 @@ struct Engine {
     Store *store;   // owned
     Writer *writer; // owned
     EngineHooks hooks;
+    const char *safe_mode; // borrowed; NULL: writes are accepted
     atomic_bool is_failure_told;
     size_t decode_budget_bytes;
     int64_t started_at;
@@ -92,7 +93,7 @@ static void read_run(Rpc *rpc, bool is_last)
     }
     // What it has read must be flushed before it is answered. The writer does that: this thread
     // must not wait for the disk.
-    if (!error && rpc->wants_sync) {
+    if (!error && rpc->wants_sync && !engine->safe_mode) {
         error = writer_submit(engine->writer, rpc);
         if (!error) return;
     }
@@ -130,6 +131,7 @@ Error engine_open(const EngineOptions *options, ErrorDetail *detail, Engine **ou
     Engine *engine = calloc(1, sizeof(Engine));
     if (!engine) return ERROR_OUT_OF_MEMORY;
     engine->hooks = options->hooks;
+    engine->safe_mode = options->safe_mode;
     engine->decode_budget_bytes = options->decode_budget_bytes;
     Error error = store_open(&options->store, detail, &engine->store);
     if (!error) error = start_waiting(engine, detail);
@@ -187,7 +189,9 @@ static void submit(Engine *engine, Rpc *rpc, bool may_block)
     rpc->engine = engine;
     rpc->submitted_ns = clock_monotonic_ns();
     Error error = dispatch_decode(rpc, engine->decode_budget_bytes);
-    if (!error && rpc->method->is_write) {
+    if (!error && rpc->method->is_write && engine->safe_mode) {
+        error = rpc_fail(rpc, ERROR_UNAVAILABLE, "%s; nothing was stored", engine->safe_mode);
+    } else if (!error && rpc->method->is_write) {
         bool may_run = may_block || waits_for_nothing(engine, rpc);
         error = may_run ? writer_run(engine->writer, rpc) : writer_submit(engine->writer, rpc);
         if (!error) return; // it may be done and gone by now
@@ -261,6 +265,11 @@ void engine_method_counts(Engine *engine, size_t method_index, MethodCounts *out
         out->latency_buckets[i] =
             atomic_load_explicit(&counts->latency_buckets[i], memory_order_relaxed);
     }
+}
+
+const char *engine_safe_mode(const Engine *engine)
+{
+    return engine->safe_mode;
 }
 
 int64_t engine_started_at(const Engine *engine)

@@ -18,6 +18,9 @@ typedef struct EngineHooks {
 typedef struct EngineOptions {
     StoreOptions store;
     EngineHooks hooks;
+    // Why writes are refused; NULL: they are not. The store must be read-only then. Borrowed until
+    // the engine is closed.
+    const char *safe_mode;
     bool writes_on_thread;      // run all writes on the writer's own thread; for tests
     size_t decode_budget_bytes; // 0: from each request's size; tests set it to make decoding fail
 } EngineOptions;
@@ -62,3 +65,6 @@ typedef struct MethodCounts {
 
 void engine_method_counts(Engine *engine, size_t method_index, MethodCounts *out);
 int64_t engine_started_at(const Engine *engine);
+
+// Returns why writes are refused. NULL: they are not.
+const char *engine_safe_mode(const Engine *engine);

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "report/activity.h"
 #include "report/log.h"
 #include "report/log_limit.h"
 #include "rpc/dispatch.h"
@@ -397,10 +398,12 @@ static bool run_purge_slice(Writer *writer)
     arena_init(&arena, RUN_BUDGET_BYTES);
     Txn txn;
     bool is_more = false;
+    activity = "purge";
     Error error = begin(writer, &arena, &detail, &txn);
     if (!error) error = purge_slice(&txn, &is_more);
     if (!error) error = commit(writer, &txn);
     txn_abort(&txn);
+    activity = "";
     arena_free(&arena);
     writer->purge_stopped = error != ERROR_NONE;
     if (!error) return is_more;
@@ -422,7 +425,8 @@ static void *writer_main(void *context)
         .errors = malloc(BATCH_REQUESTS_MAX * sizeof(Error)),
     };
     if (!batch.calls || !batch.errors) abort(); // a few kilobytes, at start-up
-    note_purges(writer, true);                  // the last process may have left some
+    // The last process may have left some.
+    note_purges(writer, !store_options(writer->store)->is_read_only);
     while (take_batch(writer, &batch)) {
         if (batch.count > 0) run_batch(writer, &batch);
         finish_batch(writer, &batch);

@@ -148,6 +148,7 @@ static Error session_begin(CostScan *scan, bool *out_counts)
 {
     Txn *txn = scan->txn;
     *out_counts = false;
+    if (store_leaves_out(txn->store, scan->place.session)) return ERROR_NONE;
     SessionBrief brief;
     Slice root, project;
     Error error = session_brief(txn, scan->place.session, &brief);

@@ -14,8 +14,8 @@
 #include "os/lock.h"
 
 // All files of a store.
-static const char *const NAMES[STORE_FILES_COUNT] = {KV_FILE_DATA, KV_FILE_LOCK, KV_FILE_PAIR,
-                                                     KV_FILE_FLUSHED, STORE_FILE_LOCK};
+static const char *const NAMES[STORE_FILES_COUNT] = {
+    KV_FILE_DATA, KV_FILE_LOCK, KV_FILE_PAIR, KV_FILE_FLUSHED, STORE_FILE_LOCK, STORE_FILE_CRASHES};
 
 StorePath store_path(const char *directory, const char *name)
 {
@@ -92,6 +92,14 @@ void store_files_clean(const char *directory)
     (void)unlink(store_path(directory, KV_FILE_LOCK).text);
     (void)unlink(store_path(directory, KV_FILE_PAIR).text);
     (void)unlink(store_path(directory, STORE_FILE_LOCK).text);
+}
+
+bool store_files_forget_crashes(const char *directory)
+{
+    struct stat found;
+    StorePath path = store_path(directory, STORE_FILE_CRASHES);
+    bool has_notes = stat(path.text, &found) == 0 && found.st_size > 0;
+    return unlink(path.text) == 0 && has_notes;
 }
 
 void store_files_remove(const char *directory)

@@ -15,7 +15,8 @@
 #include "kv/durable/file_names.h"
 #include "report/error_detail.h"
 
-#define STORE_FILE_LOCK "tine.lock" // locked by the process that has the store open
+#define STORE_FILE_LOCK "tine.lock"       // locked by the process that has the store open
+#define STORE_FILE_CRASHES "tine.crashes" // notes of daemon/crash_notes.h
 
 enum { STORE_PATH_BYTES_MAX = PATH_BYTES_MAX + 64 }; // a directory and a name in it
 
@@ -56,12 +57,16 @@ void store_files_unlock(StoreLock *lock);
 // Removes the files that opening a store adds to its data. The store must not be open.
 void store_files_clean(const char *directory);
 
+// Removes the notes of crashes, after which tined starts in safe mode. Returns whether there were
+// any.
+bool store_files_forget_crashes(const char *directory);
+
 // Removes the files of a store, and its directory if nothing else is in it.
 void store_files_remove(const char *directory);
 
 // Fills in the paths that store_files_remove would remove. For callers that cannot build paths when
 // they need them, such as a signal handler.
-enum { STORE_FILES_COUNT = 5 };
+enum { STORE_FILES_COUNT = 6 };
 void store_files_paths(const char *directory, StorePath out_paths[STORE_FILES_COUNT]);
 
 // Links the data of the store in `directory` into the new directory `kept`, which then is a store,

@@ -18,6 +18,7 @@ static Error row_get(Txn *txn, Ulid id, uint8_t row, Slice *out)
 {
     Key key = key_session(id, row);
     bool found;
+    if (store_leaves_out(txn->store, id)) return store_refuse_left_out(id, txn->detail);
     Error error = record_get(txn, TABLE_SESSIONS, &key, &found, out);
     if (error || found) return error;
     return not_found(txn, id);
@@ -28,6 +29,7 @@ Error session_brief(Txn *txn, Ulid id, SessionBrief *out)
     Key key = key_session(id, SESSION_ROW_SETTINGS);
     Slice rest;
     bool found;
+    if (store_leaves_out(txn->store, id)) return store_refuse_left_out(id, txn->detail);
     Error error = record_get_first(txn, TABLE_SESSIONS, &key, &found, &rest);
     if (error) return error;
     if (!found) return not_found(txn, id);

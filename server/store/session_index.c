@@ -228,6 +228,7 @@ Error session_is_readable(Txn *txn, Ulid session, bool *out)
     Key record_key = key_session(session, SESSION_ROW_HEAD);
     Key key = key_with_chunk(&record_key, 0);
     Slice value;
+    if (store_leaves_out(txn->store, session)) return store_refuse_left_out(session, txn->detail);
     Error error = txn_get(txn, TABLE_SESSIONS, &key, out, &value);
     return error || *out ? error : session_is_tombstone(txn, session, out);
 }

@@ -278,6 +278,7 @@ static Error page_visit(Txn *txn, const SessionQuery *query, Ulid id, uint32_t f
                         Buffer *scratch, SessionPage *page, bool *out_done)
 {
     View view;
+    if (store_leaves_out(txn->store, id)) return ERROR_NONE;
     Error error = view_read(txn, id, scratch, &view);
     if (error) return error;
     if (query->order == SESSION_ORDER_LAST_ACTIVE && view.last_active_at < query->active_since) {

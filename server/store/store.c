@@ -233,6 +233,26 @@ const StoreOptions *store_options(const Store *store)
     return &store->options;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    return ulid_compare(*(const Ulid *)a, *(const Ulid *)b);
+}
+
+bool store_leaves_out(const Store *store, Ulid session)
+{
+    const StoreOptions *options = &store->options;
+    return options->left_out_count > 0 &&
+           bsearch(&session, options->left_out, options->left_out_count, sizeof(Ulid),
+                   compare_ids) != NULL;
+}
+
+Error store_refuse_left_out(Ulid session, ErrorDetail *detail)
+{
+    char text[ULID_TEXT_BYTES + 1];
+    ulid_format(session, text);
+    return error_say(detail, ERROR_CORRUPT, "session %s cannot be read and was left out", text);
+}
+
 const char *store_instance_id(const Store *store)
 {
     return store->instance_id;

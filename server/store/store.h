@@ -33,6 +33,9 @@ typedef struct StoreOptions {
     Clock clock;                  // .now_ms NULL: the system clock
     uint64_t random_seed;         // 0: seed from the kernel
     KvSeam seam;
+    const Ulid
+        *left_out; // sessions that cannot be read, sorted; borrowed until the store is closed
+    size_t left_out_count;
     unsigned long file_system_type; // 0: ask the kernel; tests set it
     const char *boot_id;            // NULL: ask the kernel; tests set it
     const PageWalkOptions *walk;    // as in DataFileOptions; borrowed until the open returns
@@ -90,11 +93,16 @@ void store_trim(Store *store);
 // Clears the reader slots of processes that have died.
 void store_clear_dead_readers(Store *store);
 
-// Checks whether the file was moved, removed or cut short (kv/durable/ownership.h). ERROR_IO: it was,
-// and the store has closed itself.
+// Checks whether the file was moved, removed or cut short (kv/durable/ownership.h). ERROR_IO: it
+// was, and the store has closed itself.
 MUST_USE Error store_check_owner(Store *store, ErrorDetail *detail);
 
 const StoreOptions *store_options(const Store *store);
+
+// Returns whether a session is one of StoreOptions.left_out. Calls on it are ERROR_CORRUPT.
+bool store_leaves_out(const Store *store, Ulid session);
+// Writes that to `detail` and returns ERROR_CORRUPT.
+MUST_USE Error store_refuse_left_out(Ulid session, ErrorDetail *detail);
 const char *store_instance_id(const Store *store); // borrowed until the store is closed
 
 typedef struct EventList EventList; // store/event.h
@@ -143,8 +151,8 @@ MUST_USE Error txn_state(Txn *txn, StoreState *out);
 // Gives the store a new instance ID. It takes effect the next time the store is loaded.
 MUST_USE Error txn_renew_instance(Txn *txn);
 
-// Returns whether a failed commit, a failed flush of a relaxed store, or another process that writes
-// to the file, has closed the store for good.
+// Returns whether a failed commit, a failed flush of a relaxed store, or another process that
+// writes to the file, has closed the store for good.
 bool store_is_failed(const Store *store);
 
 // Issues the next ID: the clock's millisecond and random bits. Within the same millisecond, and

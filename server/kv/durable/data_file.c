@@ -28,6 +28,7 @@
 #include "kv/durable/reader_slots.h"
 #include "kv/durable/recovery.h"
 #include "os/file_system.h"
+#include "report/log.h"
 
 // The map's size when the disk decides. The smallest is still tried where address space is scarce.
 #define MAP_BYTES_SMALLEST (UINT64_C(1) << 30)
@@ -40,6 +41,14 @@ static int identify_files(DataFile *file, const char *directory);
 static uint64_t map_bytes_for_disk(const char *directory);
 static int reserve_lock_file(const DataFileOptions *options);
 static int check_unlocked(const DataFileOptions *options);
+// LMDB then ends the process: it has met a page that cannot be right.
+static void log_assertion(MDB_env *env, const char *what)
+{
+    const char *directory = "";
+    (void)mdb_env_get_path(env, &directory);
+    log_write(LOG_ERROR, "LMDB cannot go on", "directory=\"%s\" assertion=\"%s\"", directory, what);
+}
+
 static int open_lmdb(DataFile *file, const DataFileOptions *options, size_t map_bytes);
 static int fill_up(DataFile *file);
 static void watch_forks(void);
@@ -274,6 +283,8 @@ static int open_lmdb(DataFile *file, const DataFileOptions *options, size_t map_
     if (options->read_only) flags |= MDB_RDONLY;
 
     int code = mdb_env_create(&file->lmdb);
+    if (code) return code;
+    code = mdb_env_set_assert(file->lmdb, log_assertion);
     if (code) return code;
     code = mdb_env_set_mapsize(file->lmdb, map_bytes / page_bytes * page_bytes);
     if (code) return code;

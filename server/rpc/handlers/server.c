@@ -71,9 +71,14 @@ static Error append_limits(Rpc *rpc, DescribeResponse *response)
     uint64_t max;
     while (field_rules_limit(rule_count, &max))
         rule_count++;
-    response->limits = arena_array(&rpc->arena, Limit *, general_count + rule_count);
+    response->limits = arena_array(&rpc->arena, Limit *, general_count + rule_count + 2);
     if (!response->limits) return arena_error(&rpc->arena);
     Error error = ERROR_NONE;
+    if (engine_safe_mode(rpc->engine)) {
+        uint64_t left_out_count = store_options(rpc->txn->store)->left_out_count;
+        error = append_limit(rpc, response, "safe_mode", 1);
+        if (!error) error = append_limit(rpc, response, "sessions_left_out", left_out_count);
+    }
     for (size_t i = 0; !error && i < general_count; i++) {
         error = append_limit(rpc, response, GENERAL_LIMITS[i].name, GENERAL_LIMITS[i].value);
     }
@@ -98,6 +103,7 @@ static char *realpath_in(Arena *arena, const char *directory)
 static Error describe_direct_reads(Rpc *rpc, DescribeResponse *response)
 {
     const char *directory = store_options(rpc->txn->store)->directory;
+    if (engine_safe_mode(rpc->engine)) return ERROR_NONE; // others would meet what is left out
     struct stat data, namespace;
     DataFileIds files;
     store_file_ids(rpc->txn->store, &files);

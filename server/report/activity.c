@@ -1,0 +1,5 @@
+// The activity of each thread.
+
+#include "report/activity.h"
+
+_Thread_local const char *activity = "";
