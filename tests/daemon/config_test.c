@@ -86,6 +86,7 @@ TEST(wrong_values_are_usage)
     REFUSED(TINED_EXIT_USAGE, "--events-age: '99999999999999999d'",
             "--events-age=99999999999999999d");
     REFUSED(TINED_EXIT_USAGE, "--events-max: '0' is not a number from 1", "--events-max", "0");
+    REFUSED(TINED_EXIT_USAGE, "--operations-max: '0' is not a number from 1", "--operations-max=0");
     REFUSED(TINED_EXIT_USAGE, "--max-fork-depth: '1000001'", "--max-fork-depth", "1000001");
     REFUSED(TINED_EXIT_USAGE, "--max-fork-depth: '8x'", "--max-fork-depth", "8x");
     REFUSED(TINED_EXIT_USAGE, "--log-level: 'loud' is not one of", "--log-level", "loud");
