@@ -71,6 +71,14 @@ Error message_external(Txn *txn, Slice first, External **out)
     return ERROR_NONE;
 }
 
+Error message_external_in_chunk(Txn *txn, Slice chunk, External **out)
+{
+    *out = NULL;
+    if (chunk.size < MESSAGE_HEADER_BYTES) return ERROR_NONE;
+    Error error = message_external(txn, slice_skip(chunk, MESSAGE_HEADER_BYTES), out);
+    return error == ERROR_CORRUPT ? ERROR_NONE : error;
+}
+
 Error message_by_external(Txn *txn, Ulid session, const External *external, Ulid *out)
 {
     *out = ULID_ZERO;

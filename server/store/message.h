@@ -64,6 +64,9 @@ MUST_USE Error message_owner(Txn *txn, Ulid message, Ulid *out_owner);
 // has none.
 MUST_USE Error message_external(Txn *txn, Slice first, External **out);
 
+// The same from a whole first chunk. A chunk that is damaged has none.
+MUST_USE Error message_external_in_chunk(Txn *txn, Slice chunk, External **out);
+
 // Returns the key of the row of message_external that leads to a message of `session`.
 static inline Key message_external_key(const External *external, Ulid session)
 {

@@ -61,11 +61,8 @@ Error format_3_operation(Txn *txn, FormatThree *walk, Ulid issued, Slice operati
 
 Error format_3_message(Txn *txn, Ulid session, Ulid message, Slice first)
 {
-    MessageHeader header;
-    External *external = NULL;
-    Error error = message_header_decode(txn, first, &header);
-    if (!error) error = message_external(txn, slice_skip(first, MESSAGE_HEADER_BYTES), &external);
-    if (error == ERROR_CORRUPT) return ERROR_NONE;
+    External *external;
+    Error error = message_external_in_chunk(txn, first, &external);
     if (error || !external) return error;
     Key key = message_external_key(external, session);
     return txn_put(txn, TABLE_MESSAGE_EXTERNAL, &key, ulid_slice(&message));

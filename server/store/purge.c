@@ -139,12 +139,8 @@ static Error message_row_deleted(Txn *txn, Ulid session, const KvRow *row, size_
     if (key_u16_at(row->key, 2 * ULID_BYTES) != 0) return ERROR_NONE;
     take_row(rows_left);
     Key owner_key = key_of_id(key_id_at(row->key, ULID_BYTES));
-    MessageHeader header;
-    External *external = NULL;
-    Error error = message_header_decode(txn, row->value, &header);
-    if (!error) {
-        error = message_external(txn, slice_skip(row->value, MESSAGE_HEADER_BYTES), &external);
-    }
+    External *external;
+    Error error = message_external_in_chunk(txn, row->value, &external);
     if (!error) error = txn_delete(txn, TABLE_MESSAGE_OWNER, &owner_key);
     if (error || !external) return error;
     take_row(rows_left);

@@ -134,6 +134,24 @@ TEST(external_ids_of_a_tombstone_stay_until_it_is_released)
     check_clean(f);
 }
 
+TEST(damaged_message_does_not_stop_the_purge_of_its_session)
+{
+    CLEANUP(store_fixture_close) StoreFixture *f = store_fixture_open();
+    Ulid session = primary_session(f);
+    Ulid first = append_external(f, session, "line-1");
+    append_external(f, session, "line-2");
+    Key record_key = key_of_ids(session, first), key = key_with_chunk(&record_key, 0);
+    STEP(f, txn_put(txn, TABLE_MESSAGES, &key, slice_of("?")));
+    bool is_kept;
+    STEP(f, purge_session(txn, session, /* keep_for_forks= */ false, &is_kept));
+    run_purges(f);
+    KvStats stats;
+    CHECK_EQ(store_stats(f->store, NULL, &stats), ERROR_NONE);
+    CHECK_EQ(stats.rows[TABLE_MESSAGES], 0);
+    CHECK_EQ(pairs_of(f, "line-2").count, 0);
+    check_finds(f, DAMAGE_MESSAGE_EXTERNAL, "the message that it names does not exist");
+}
+
 TEST(row_of_an_external_id_without_a_session_is_found)
 {
     CLEANUP(store_fixture_close) StoreFixture *f = store_fixture_open();
