@@ -121,3 +121,15 @@ TEST(stats_and_metrics_count_what_was_called)
                     "[ -z \"$(grep -o '^# HELP [a-z_]*' m | sort | uniq -d)\" ] && "
                     "[ $(grep -c '^# HELP' m) = $(grep -c '^# TYPE' m) ]");
 }
+
+// tine starts a tined, which takes its settings from the environment.
+TEST(tined_keeps_as_many_operations_as_it_is_told)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell,
+             "export TINE_OPERATIONS_MAX=2 TINE_IDLE_EXIT=1s && "
+             "create() { tine call CreateSession %s --operation-id op-$1; } && "
+             "for i in 1 2 3; do create $i >$i || exit; done && "
+             "create 2 | cmp - 2 && create 3 | cmp - 3 && ! create 1 | cmp -s - 1",
+             CREATE);
+}
