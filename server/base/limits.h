@@ -71,8 +71,8 @@ enum {
     // Storage.
     VALUE_BYTES_MAX = 4072, // with its checksum one overflow page; larger values are chunked
     CHUNK_COUNT_MAX = 65535,
-    KEY_BYTES_MAX = 510,   // LMDB's 511 without the table's byte
-    CHECKSUM_TAGS = 65536, // rows that a process remembers as verified; a power of two
+    KEY_BYTES_MAX = 510,    // LMDB's 511 without the table's byte
+    CHECKSUM_TAGS = 131072, // rows that a process remembers as verified; a power of two
     PURGE_SLICE_ROWS = 500,
     EVENT_PRUNE_PER_EVENT = 2,
     EVENT_COUNT_DEFAULT = 1000000,

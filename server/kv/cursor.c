@@ -220,8 +220,8 @@ static Error move_before(KvCursor *cursor, MDB_val key, bool *out_found, KvRow *
     return arrive(cursor, code, &row, out_found, out_row);
 }
 
-static inline Error arrive(KvCursor *cursor, int code, const LmdbRow *row, bool *out_found,
-                           KvRow *out_row)
+__attribute__((always_inline)) static inline Error
+arrive(KvCursor *cursor, int code, const LmdbRow *row, bool *out_found, KvRow *out_row)
 {
     if (code && code != MDB_NOTFOUND) return kv_txn_fail(cursor->txn, code, "read");
     const uint8_t *key = row->key.mv_data;
@@ -237,14 +237,19 @@ static inline Error arrive(KvCursor *cursor, int code, const LmdbRow *row, bool 
     return stored_row_open(cursor->txn, &row->key, &row->value, &out_row->value);
 }
 
-// Checks the row of another table at which the walk ends: if its table's byte was changed, rows of
-// this table may follow.
+// Checks the row of another table at which the walk ends. If only its table's byte was changed, and
+// it was a row of this table, then more rows of this table may follow. (Another damage of that row
+// does not concern this table.)
 static Error check_border(KvCursor *cursor, const LmdbRow *row)
 {
-    const uint8_t *key = row->key.mv_data;
-    Slice value, sign = slice_of(cursor->txn->kv->sign.table);
-    if (slice_equal(slice(key, row->key.mv_size), sign)) return ERROR_NONE;
-    return stored_row_open(cursor->txn, &row->key, &row->value, &value);
+    uint8_t bytes[STORED_KEY_BYTES_MAX];
+    size_t size = row->key.mv_size;
+    if (size < 2 || size > sizeof bytes) return ERROR_NONE;
+    memcpy(bytes, row->key.mv_data, size);
+    bytes[0] = cursor->table_byte;
+    MDB_val key = {.mv_size = size, .mv_data = bytes};
+    return stored_row_is_right(&key, &row->value) ? stored_row_refuse(cursor->txn, &key)
+                                                  : ERROR_NONE;
 }
 
 static void remember_place(KvCursor *cursor, Slice key)

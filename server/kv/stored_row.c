@@ -4,11 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/bytes.h"
 #include "kv/durable/file_names.h"
-
-// Up to this size, hashing a value costs no more than looking for its tag.
-enum { VALUE_BYTES_UNTAGGED = 64 };
 
 int stored_row_put(MDB_txn *txn, MDB_dbi tree, MDB_cursor *cursor, MDB_val *key, Slice value,
                    unsigned flags)
@@ -33,7 +29,7 @@ static const char *table_name_of(const Kv *kv, const MDB_val *key)
     return "?";
 }
 
-__attribute__((cold)) static Error refuse_row(const KvTxn *txn, const MDB_val *key)
+__attribute__((cold)) Error stored_row_refuse(const KvTxn *txn, const MDB_val *key)
 {
     enum { SHOWN_BYTES = 80 };
     char text[2 * SHOWN_BYTES + 1] = "";
@@ -49,31 +45,19 @@ __attribute__((cold)) static Error refuse_row(const KvTxn *txn, const MDB_val *k
                      table_name_of(txn->kv, key), txn->kv->file->directory, text);
 }
 
-// Where a value lies in the map, as a number whose upper bits are spread.
-static inline uint64_t place_of(const uint8_t *bytes)
+bool stored_row_is_right(const MDB_val *key, const MDB_val *stored)
 {
-    return (uint64_t)(uintptr_t)bytes * UINT64_C(0x9E3779B97F4A7C15);
-}
-
-Error stored_row_open(KvTxn *txn, const MDB_val *key, const MDB_val *stored, Slice *out_value)
-{
-    if (stored->mv_size < CHECKSUM_BYTES) return refuse_row(txn, key);
+    if (stored->mv_size < CHECKSUM_BYTES) return false;
     const uint8_t *bytes = stored->mv_data;
     Slice value = slice(bytes, stored->mv_size - CHECKSUM_BYTES);
-    uint64_t checksum = bytes_get_u64(bytes + value.size);
+    uint64_t checksum = checksum_of_row(slice(key->mv_data, key->mv_size), value);
+    return bytes_get_u64(bytes + value.size) == checksum;
+}
 
-    atomic_uint_fast64_t *tag = NULL;
-    uint64_t place = place_of(bytes), wanted = checksum ^ place;
-    if (!txn->is_write && value.size > VALUE_BYTES_UNTAGGED) {
-        tag = &txn->kv->tags[place >> 32 & (CHECKSUM_TAGS - 1)];
-        if (atomic_load_explicit(tag, memory_order_relaxed) == wanted) {
-            *out_value = value;
-            return ERROR_NONE;
-        }
-    }
-    if (checksum_of_row(slice(key->mv_data, key->mv_size), value) != checksum)
-        return refuse_row(txn, key);
+Error stored_row_verify(KvTxn *txn, const MDB_val *key, const MDB_val *stored,
+                        atomic_uint_fast64_t *tag, uint64_t wanted)
+{
+    if (!stored_row_is_right(key, stored)) return stored_row_refuse(txn, key);
     if (tag) atomic_store_explicit(tag, wanted, memory_order_relaxed);
-    *out_value = value;
     return ERROR_NONE;
 }

@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include "base/bytes.h"
 #include "kv/checksum.h"
 #include "kv/kv_fields.h"
 
@@ -44,6 +45,40 @@ static inline void stored_row_fetch(const MDB_val *stored)
     __builtin_prefetch(bytes + stored->mv_size - 1);
 }
 
-// Returns the value of a stored row. ERROR_CORRUPT: its checksum is wrong; `detail` names the row.
-MUST_USE Error stored_row_open(KvTxn *txn, const MDB_val *key, const MDB_val *stored,
-                               Slice *out_value);
+// Returns whether the checksum of a row is right.
+bool stored_row_is_right(const MDB_val *key, const MDB_val *stored);
+
+// Returns ERROR_CORRUPT, and names the row in the transaction's detail.
+MUST_USE Error stored_row_refuse(const KvTxn *txn, const MDB_val *key);
+
+// Verifies a row whose tag is not there, and leaves one unless `tag` is NULL. ERROR_CORRUPT: the
+// checksum is wrong; the transaction's detail names the row.
+MUST_USE Error stored_row_verify(KvTxn *txn, const MDB_val *key, const MDB_val *stored,
+                                 atomic_uint_fast64_t *tag, uint64_t wanted);
+
+enum {
+    VALUE_BYTES_UNTAGGED = 16, // up to this size, hashing a value costs no more than its tag
+    TAG_SHIFT = 7, // rows of a page have neighbouring tags, so a scan reads them in line
+};
+
+// Returns the value of a stored row. ERROR_CORRUPT: its checksum is wrong; the transaction's detail
+// names the row. The part for rows with a tag is inline, because scans do it for each row.
+MUST_USE static inline Error stored_row_open(KvTxn *txn, const MDB_val *key, const MDB_val *stored,
+                                             Slice *out_value)
+{
+    const uint8_t *bytes = stored->mv_data;
+    size_t size = stored->mv_size - CHECKSUM_BYTES;
+    atomic_uint_fast64_t *tag = NULL;
+    uint64_t wanted = 0;
+    if (!txn->is_write && stored->mv_size > CHECKSUM_BYTES + VALUE_BYTES_UNTAGGED) {
+        uint64_t place = (uint64_t)(uintptr_t)bytes * UINT64_C(0x9E3779B97F4A7C15);
+        wanted = bytes_get_u64(bytes + size) ^ place;
+        tag = &txn->kv->tags[((uintptr_t)bytes >> TAG_SHIFT) % CHECKSUM_TAGS];
+    }
+    if (!tag || atomic_load_explicit(tag, memory_order_relaxed) != wanted) {
+        Error error = stored_row_verify(txn, key, stored, tag, wanted);
+        if (error) return error;
+    }
+    *out_value = slice(bytes, size);
+    return ERROR_NONE;
+}

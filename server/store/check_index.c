@@ -33,7 +33,9 @@ static Error has_readers(Check *check, Ulid session, bool *out)
     Error error = kv_cursor_open(check->txn.kv, TABLE_READERS, &cursor);
     if (error) return error;
     KvRow row;
+    *out = false;
     error = kv_seek(cursor, ulid_slice(&session), out, &row);
+    error = check_skip_bad(check, cursor, error, out, &row);
     if (!error && *out) *out = slice_starts_with(row.key, ulid_slice(&session));
     return error;
 }

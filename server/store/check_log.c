@@ -16,18 +16,19 @@ typedef struct LogWalk {
     bool has_origin;
 } LogWalk;
 
-static Error next_origin(LogWalk *walk, bool is_first)
+static Error next_origin(Check *check, LogWalk *walk, bool is_first)
 {
     Error error = is_first ? kv_seek(walk->origins, ulid_slice(&walk->session), &walk->has_origin,
                                      &walk->origin)
                            : kv_next(walk->origins, &walk->has_origin, &walk->origin);
+    error = check_skip_bad(check, walk->origins, error, &walk->has_origin, &walk->origin);
     if (error || !walk->has_origin) return error;
     walk->has_origin = slice_starts_with(walk->origin.key, ulid_slice(&walk->session));
     return ERROR_NONE;
 }
 
 // Applies the origins up to `through`. Skips damaged ones, which check_origins reports.
-static Error follow_origins(LogWalk *walk, Ulid through)
+static Error follow_origins(Check *check, LogWalk *walk, Ulid through)
 {
     while (walk->has_origin) {
         bool is_valid = check_key_is_valid(TABLE_ORIGINS, walk->origin.key) &&
@@ -36,7 +37,7 @@ static Error follow_origins(LogWalk *walk, Ulid through)
             if (ulid_compare(key_id_at(walk->origin.key, ULID_BYTES), through) > 0) break;
             walk->log->head = key_id_at(walk->origin.value, ULID_BYTES);
         }
-        Error error = next_origin(walk, /* is_first= */ false);
+        Error error = next_origin(check, walk, /* is_first= */ false);
         if (error) return error;
     }
     return ERROR_NONE;
@@ -137,7 +138,7 @@ static Error check_log_record(Check *check, void *context, Slice key, Slice byte
     LogWalk *walk = context;
     Ulid id = key_id_at(key, ULID_BYTES);
     check->result->messages++;
-    Error error = follow_origins(walk, id);
+    Error error = follow_origins(check, walk, id);
     if (!error) error = check_entry(check, walk, key, bytes);
     walk->log->entry_count_all++;
     walk->log->head = walk->log->last_entry = id;
@@ -151,9 +152,9 @@ Error check_log(Check *check, Ulid session, SessionState state, CheckedLog *out)
     Error error = kv_cursor_open(check->txn.kv, TABLE_ORIGINS, &origins);
     if (error) return error;
     LogWalk walk = {.session = session, .state = state, .log = out, .origins = origins};
-    error = next_origin(&walk, /* is_first= */ true);
+    error = next_origin(check, &walk, /* is_first= */ true);
     if (!error) {
         error = check_each(check, TABLE_MESSAGES, ulid_slice(&session), check_log_record, &walk);
     }
-    return error ? error : follow_origins(&walk, ULID_MAX);
+    return error ? error : follow_origins(check, &walk, ULID_MAX);
 }

@@ -48,6 +48,19 @@ Error check_decode(Check *check, const ProtobufCMessageDescriptor *descriptor, S
     return check_survive(check, error, table, key);
 }
 
+Error check_skip_bad(Check *check, KvCursor *cursor, Error error, bool *inout_found,
+                     KvRow *inout_row)
+{
+    if (error != ERROR_CORRUPT) return error;
+    while (error == ERROR_CORRUPT && *inout_found && inout_row->key.size > 0) {
+        inout_row->key.size = 0;
+        error = kv_next(cursor, inout_found, inout_row);
+    }
+    if (error == ERROR_CORRUPT && *inout_found) return error; // a page, not a row
+    check->detail.text[0] = '\0';
+    return error == ERROR_CORRUPT ? ERROR_NONE : error;
+}
+
 typedef struct Walk {
     StoreTable table;
     CheckVisit visit;
@@ -66,16 +79,24 @@ static Error walk_step(Check *check, const Walk *walk, KvCursor *cursor, bool *f
     }
     bool is_long = is_visited && is_chunked && bytes.size >= VALUE_BYTES_MAX;
     Error error = ERROR_NONE;
-    if (is_long) error = record_read_on(&check->txn, cursor, row, &bytes);
+    if (is_long) {
+        error = record_read_on(&check->txn, cursor, row, &bytes);
+        if (error) is_visited = false;
+        error = check_survive(check, error, walk->table, key);
+    }
     if (!error && is_visited) error = walk->visit(check, walk->context, key, bytes);
     if (error) return error;
-    if (!is_long) return kv_next(cursor, found, row);
+    if (!is_long) {
+        error = kv_next(cursor, found, row);
+        return check_skip_bad(check, cursor, error, found, row);
+    }
 
     // The cursor may already be past the record: seek to its end.
     Key record_key = {.size = 0};
     key_add(&record_key, key.bytes, key.size);
     Key end = key_with_chunk(&record_key, UINT16_MAX);
-    return kv_seek(cursor, key_slice(&end), found, row);
+    error = kv_seek(cursor, key_slice(&end), found, row);
+    return check_skip_bad(check, cursor, error, found, row);
 }
 
 Error check_each(Check *check, StoreTable table, Slice prefix, CheckVisit visit, void *context)
@@ -88,9 +109,10 @@ Error check_each(Check *check, StoreTable table, Slice prefix, CheckVisit visit,
     arena_init(&arena, CHECK_BUDGET_BYTES);
     check->txn.arena = &arena;
     Walk walk = {table, visit, context};
-    KvRow row;
-    bool found;
+    KvRow row = {.key = {NULL, 0}};
+    bool found = false;
     error = prefix.size > 0 ? kv_seek(cursor, prefix, &found, &row) : kv_next(cursor, &found, &row);
+    error = check_skip_bad(check, cursor, error, &found, &row);
     while (!error && found && slice_starts_with(row.key, prefix)) {
         error = walk_step(check, &walk, cursor, &found, &row);
         arena_reset(&arena, CHECK_BUDGET_BYTES);
@@ -103,7 +125,12 @@ Error check_each(Check *check, StoreTable table, Slice prefix, CheckVisit visit,
 Error check_row(Check *check, StoreTable table, const Key *key, bool *out_found, Slice *out_value)
 {
     Slice value;
+    *out_found = false;
     Error error = txn_get(&check->txn, table, key, out_found, &value);
+    if (error == ERROR_CORRUPT) {
+        check->detail.text[0] = '\0';
+        return ERROR_NONE;
+    }
     if (!error && *out_found && out_value) *out_value = value;
     return error;
 }

@@ -54,7 +54,12 @@ typedef Error (*CheckVisit)(Check *check, void *context, Slice key, Slice bytes)
 MUST_USE Error check_each(Check *check, StoreTable table, Slice prefix, CheckVisit visit,
                           void *context);
 
-// Looks up the row with this key. `out_value` may be NULL.
+// Takes the result of a cursor movement and goes on over rows with a wrong checksum, which
+// check_tables reports. Returns other errors.
+MUST_USE Error check_skip_bad(Check *check, KvCursor *cursor, Error error, bool *inout_found,
+                              KvRow *inout_row);
+
+// Looks up the row with this key. `out_value` may be NULL. A row with a wrong checksum is not found.
 MUST_USE Error check_row(Check *check, StoreTable table, const Key *key, bool *out_found,
                          Slice *out_value);
 

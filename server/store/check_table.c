@@ -102,18 +102,29 @@ static Error check_table_row(Check *check, TableWalk *walk, const KvRow *row)
     return ERROR_NONE;
 }
 
+// Without a key, the row is one of another table, at which the walk has ended.
+static Error report_checksum(Check *check, StoreTable table, Slice key)
+{
+    check_damage(check, DAMAGE_CHECKSUM, table, key, "%s", check->detail.text);
+    check->detail.text[0] = '\0';
+    return ERROR_NONE;
+}
+
 static Error check_table(Check *check, StoreTable table)
 {
     CLEANUP(kv_cursor_closep) KvCursor *cursor = NULL;
     Error error = kv_cursor_open(check->txn.kv, (KvTable)table, &cursor);
     if (error) return error;
     TableWalk walk = {.table = table};
-    KvRow row;
-    bool found;
-    for (error = kv_next(cursor, &found, &row); !error && found;
-         error = kv_next(cursor, &found, &row)) {
-        error = check_table_row(check, &walk, &row);
-        if (error) return error;
+    bool found = true;
+    while (!error && found) {
+        KvRow row = {.key = {NULL, 0}};
+        error = kv_next(cursor, &found, &row);
+        if (error == ERROR_CORRUPT && (row.key.size > 0 || !found)) {
+            error = report_checksum(check, table, row.key);
+        } else if (!error && found) {
+            error = check_table_row(check, &walk, &row);
+        }
     }
     if (!error && ulid_compare(walk.newest_id, check->state.last_id) > 0) {
         char text[ULID_TEXT_BYTES + 1];

@@ -6,6 +6,7 @@
 
 // X(constant, name, meaning). Scripts read the names: do not change them.
 #define DAMAGE_KINDS(X)                                                                            \
+    X(CHECKSUM, "checksum", "a row's checksum is wrong")                                           \
     X(KEY, "key", "a key has the wrong shape")                                                     \
     X(CHUNKS, "chunks", "a record's chunks do not add up")                                         \
     X(ORPHAN, "orphan", "a row belongs to a session that does not exist")                          \
