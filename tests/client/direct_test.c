@@ -205,8 +205,8 @@ TEST(a_file_that_was_replaced_is_read_no_more)
     CLEANUP(closep) Tine *tine = open_direct(&tined);
     Id session = session_new(tine);
     CHECK_EQ(message_count(tine, session.text), 0);
-    copy_over(&tined); // under the server, too, which goes on with the file that it has
     append_text(tine, session.text, "m");
+    copy_over(&tined); // under the server, too, which still reads the file that it has
     CHECK_EQ(message_count(tine, session.text), 1);
     CHECK_EQ(message_count(tine, session.text), 1);
     TineClientStats stats = stats_of(tine);

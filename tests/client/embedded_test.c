@@ -26,7 +26,7 @@ static size_t files_in_memory(void)
         char *directory = strstr(place, "/tine-memory-");
         if (!directory) continue;
         count++;
-        char *end = strchr(directory + 1, '/');
+        char *end = strpbrk(directory + 1, "/ "); // of a file in it, or "… (deleted)"
         CHECK(end != NULL);
         *end = '\0';
         CHECK(access(place, F_OK) != 0);
