@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/directory.h"
 #include "report/activity.h"
 
+// Of a longer file the first notes decide: there was a loop long ago.
 enum { LOOP_S = 60, NOTES_BYTES_MAX = 64 * 1024, LINE_BYTES_MAX = 160 };
 
 static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGABRT};

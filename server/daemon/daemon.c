@@ -194,8 +194,8 @@ static Error watch_crashes(Daemon *daemon)
     const Config *config = daemon->config;
     Error error = crash_notes_open(daemon->data, &daemon->detail, &daemon->crashes);
     if (error) return error;
-    if (config->is_not_safe) crash_notes_forget(&daemon->crashes);
     crash_notes_watch(&daemon->crashes);
+    if (config->is_not_safe) daemon->crashes.is_loop = false;
     if (!config->is_safe && !daemon->crashes.is_loop) return ERROR_NONE;
     return safe_mode_enter(daemon->data, &daemon->crashes, &daemon->detail, &daemon->safe);
 }
@@ -236,6 +236,7 @@ static Error open_store(Daemon *daemon)
         .safe_mode = daemon->safe.is_on ? daemon->safe.refusal : NULL,
     };
     error = engine_open(&options, &daemon->detail, &daemon->engine);
+    if (!error && config->is_not_safe) crash_notes_forget(&daemon->crashes);
     // The store has its files open; they disappear with the process, however it ends.
     if (config->is_ephemeral) directory_remove(daemon->data);
     return error;

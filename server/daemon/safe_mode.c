@@ -37,6 +37,7 @@ Error safe_mode_enter(const char *directory, const CrashNotes *crashes, ErrorDet
     if (!out->survey) return error_say(detail, ERROR_OUT_OF_MEMORY, "no memory for safe mode");
     ErrorDetail cause = {{0}};
     Error error = survey_run(directory, &cause, out->survey);
+    if (error == ERROR_UNAVAILABLE) return error_say(detail, error, "%s", cause.text);
     if (error) {
         const char *advice =
             error == ERROR_CORRUPT ? "tine restore-backup puts a backup in its place" : LEAVE;

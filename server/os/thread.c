@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <signal.h>
 
+static const int CRASHES[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+
 Error thread_start(pthread_t *out, void *(*run)(void *context), void *context, const char *purpose,
                    ErrorDetail *detail)
 {
     sigset_t all, before;
-    static const int CRASHES[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     sigfillset(&all);
     for (size_t i = 0; i < sizeof(CRASHES) / sizeof(*CRASHES); i++)
         sigdelset(&all, CRASHES[i]);
@@ -20,4 +21,16 @@ Error thread_start(pthread_t *out, void *(*run)(void *context), void *context, c
     if (!failed) return ERROR_NONE;
     Error error = error_say_errno(detail, failed, "cannot start a thread to %s", purpose);
     return failed == EAGAIN ? ERROR_OUT_OF_MEMORY : error;
+}
+
+void thread_unblock_crashes(void)
+{
+    static _Thread_local bool is_done;
+    if (is_done) return;
+    is_done = true;
+    sigset_t crashes;
+    sigemptyset(&crashes);
+    for (size_t i = 0; i < sizeof(CRASHES) / sizeof(*CRASHES); i++)
+        sigaddset(&crashes, CRASHES[i]);
+    pthread_sigmask(SIG_UNBLOCK, &crashes, NULL);
 }

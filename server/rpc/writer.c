@@ -305,7 +305,9 @@ static Error begin(Writer *writer, Arena *arena, ErrorDetail *detail, Txn *out)
 static Error commit(Writer *writer, Txn *txn)
 {
     bool has_writes = txn_has_writes(txn);
+    activity = "commit";
     Error error = has_writes ? txn_commit(txn) : ERROR_NONE;
+    activity = "";
     if (!error && (has_writes || writer->events.count > 0)) {
         writer->hooks.committed(writer->hooks.engine, &writer->events,
                                 txn->state.last_event_sequence);

@@ -138,6 +138,7 @@ Error store_files_swap(const char *directory, const char *from, bool removes_flu
     }
     // These files belong to the old data.
     (void)unlink(store_path(directory, KV_FILE_LOCK).text);
+    (void)unlink(store_path(directory, STORE_FILE_CRASHES).text);
     if (removes_flushed) (void)unlink(store_path(directory, KV_FILE_FLUSHED).text);
     store_files_remove(from);
     return directory_flush(directory, detail);

@@ -35,6 +35,7 @@
 
 #include "base/limits.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "transport/nng_setup.h"
 #include "transport/request.h"
 
@@ -332,6 +333,7 @@ static void receive(Context *context)
         return;
     }
     request->context = context;
+    thread_unblock_crashes(); // NNG's threads block every signal
     request_begin(request, slice(nng_msg_body(message), nng_msg_len(message)));
 }
 

@@ -263,3 +263,43 @@ TEST(safe_mode_of_a_store_that_cannot_be_opened_says_so)
     CHECK(strstr(run.errors, "damaged") != NULL);
     CHECK(strstr(run.errors, "restore-backup") != NULL);
 }
+
+TEST(notes_of_crashes_that_are_torn_or_foreign_are_passed_over)
+{
+    IdText first, second;
+    Run run;
+    make_store(first, second);
+    char path[PATH_BYTES_MAX + 32];
+    Start start = start_of(0);
+    snprintf(path, sizeof(path), "%s/tine.crashes", start.config.data);
+    FILE *notes = fopen(path, "w");
+    CHECK(notes != NULL);
+    for (int i = 0; i < 500; i++)
+        fprintf(notes, "started 17000000%04d ended 1700000\nnonsense\n\n", i);
+    fprintf(notes, "started 1700000000 ended 1700000001 signal 11 in %0500d\n", 0);
+    fprintf(notes, "started 1800000000 ended 1800000001 signal 11 in \nstarted 18000");
+    CHECK_EQ(fclose(notes), 0);
+    check_serves(start, first, /* is_safe= */ false, &run);
+}
+
+TEST(a_daemon_that_is_refused_leaves_the_notes_of_the_other)
+{
+    IdText first, second;
+    Run run, refused;
+    make_store(first, second);
+    crash(SIGSEGV, 2);
+    Start start = start_of(0), other = start_of(0);
+    Child child;
+    child_start(&child, run_in_child, &start);
+    Sp sp = sp_open_when_there(start.config.socket);
+    snprintf(other.config.socket, sizeof(other.config.socket), "%s/run/other", test_dir());
+    other.config.is_not_safe = true;
+    child_run(&refused, run_in_child, &other);
+    CHECK_EQ(refused.code, TINED_EXIT_IN_USE);
+    other.config.is_not_safe = false;
+    child_run(&refused, run_in_child, &other);
+    CHECK_EQ(refused.code, TINED_EXIT_IN_USE);
+    sp_close(&sp);
+    stop(&child, &run);
+    check_serves(start_of(0), first, /* is_safe= */ true, &run);
+}
