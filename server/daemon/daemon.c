@@ -17,6 +17,7 @@
 #include "daemon/crash_notes.h"
 #include "daemon/last_store.h"
 #include "daemon/notify.h"
+#include "daemon/page_check.h"
 #include "daemon/safe_mode.h"
 #include "daemon/signals.h"
 #include "os/clock.h"
@@ -50,6 +51,7 @@ typedef struct Daemon {
     Engine *engine;       // owned
     Transport *transport; // owned
     Bus *bus;             // owned
+    PageCheck *check;     // owned; NULL: no walk was due
     ErrorDetail detail;
     int64_t idle_since_ns;
     uint64_t idle_requests; // how many there had been by the last tick
@@ -231,6 +233,7 @@ static Error open_store(Daemon *daemon)
                 .operation_count_max = config->operation_count_max,
                 .operation_age_ms_max = config->operation_age_ms_max,
                 .file_system_type = config->file_system_type,
+                .walks_behind = true,
             },
         .hooks = {.store_failed = on_store_failed, .context = daemon},
         .safe_mode = daemon->safe.is_on ? daemon->safe.refusal : NULL,
@@ -281,6 +284,7 @@ static Error daemon_start(Daemon *daemon)
     if (!error) error = take_socket(daemon);
     if (!error) error = open_store(daemon);
     if (!error) error = open_sockets(daemon);
+    if (!error) error = page_check_start(daemon->engine, &daemon->detail, &daemon->check);
     if (error) return error;
     note_store(daemon);
     log_write(LOG_INFO, "ready", "version=%s pid=%ld socket=\"%s\" data=\"%s\" listen=\"%s\"",
@@ -357,6 +361,7 @@ static TinedExit daemon_stop(Daemon *daemon, TinedExit code)
         daemon_drain(daemon);
         transport_close(daemon->transport);
     }
+    page_check_stop(daemon->check);
     if (daemon->engine) engine_end(daemon->engine);
     bus_close(daemon->bus);
     ErrorDetail *detail = &daemon->detail;

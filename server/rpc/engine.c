@@ -171,6 +171,11 @@ void engine_stop_waiting(Engine *engine)
     waiting_drain(engine->waiting);
 }
 
+void engine_resume_purges(Engine *engine)
+{
+    writer_resume_purges(engine->writer);
+}
+
 void engine_refuse_writes(Engine *engine)
 {
     writer_refuse(engine->writer);

@@ -44,6 +44,9 @@ void engine_stop_waiting(Engine *engine);
 // Answers queued and later writes with ERROR_UNAVAILABLE. The running batch is answered normally.
 void engine_refuse_writes(Engine *engine);
 
+// Runs pending purges, after store_is_walk_due has become false.
+void engine_resume_purges(Engine *engine);
+
 // Runs a call, which must have been reset: a read on this thread, a write on the writer's thread,
 // or on this one if it need not wait for the disk. `on_done` of the call runs once, on this thread
 // or on one of the engine's.

@@ -50,7 +50,7 @@ struct Writer {
 
     // Used only by the thread that has the role.
     EventList events;   // of the open transaction
-    bool purge_stopped; // a slice failed; it is tried again after the next write
+    bool purge_stopped; // a slice failed or must wait; it is tried again after the next write
 };
 
 typedef struct Batch {
@@ -187,6 +187,14 @@ Error writer_submit(Writer *writer, Rpc *rpc)
     }
     pthread_mutex_unlock(&writer->mutex);
     return error;
+}
+
+void writer_resume_purges(Writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->has_purges = true;
+    pthread_cond_signal(&writer->wakes);
+    pthread_mutex_unlock(&writer->mutex);
 }
 
 void writer_stats(Writer *writer, WriterStats *out)
@@ -391,6 +399,17 @@ static void run_batch(Writer *writer, Batch *batch)
     pthread_mutex_unlock(&writer->mutex);
 }
 
+// Returns whether purges must wait until the pages were walked; writer_resume_purges goes on. Both
+// hold the mutex, so that the walk cannot end unnoticed in between.
+static bool wait_for_walk(Writer *writer)
+{
+    pthread_mutex_lock(&writer->mutex);
+    writer->purge_stopped = store_is_walk_due(writer->store);
+    if (writer->purge_stopped) writer->has_purges = false;
+    pthread_mutex_unlock(&writer->mutex);
+    return writer->purge_stopped;
+}
+
 // Runs one slice of the pending purges, in a transaction of its own. Returns whether more are
 // pending.
 static bool run_purge_slice(Writer *writer)
@@ -433,7 +452,9 @@ static void *writer_main(void *context)
         if (batch.count > 0) run_batch(writer, &batch);
         finish_batch(writer, &batch);
         // A slice also follows a batch that added no purge, to retry one that failed.
-        if (!batch.is_closing) note_purges(writer, run_purge_slice(writer));
+        if (!batch.is_closing && !wait_for_walk(writer)) {
+            note_purges(writer, run_purge_slice(writer));
+        }
         give_role(writer);
     }
     free(batch.calls);

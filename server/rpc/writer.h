@@ -2,7 +2,7 @@
 //
 // The calls that arrive during a commit make up the next batch. A single call does not wait for
 // others. Each reply is packed right after its handler, before the next call runs. Between batches
-// the writer runs slices of pending purges.
+// the writer runs slices of pending purges, unless the pages of the file must be walked first.
 
 #pragma once
 
@@ -44,5 +44,8 @@ MUST_USE Error writer_submit(Writer *writer, Rpc *rpc);
 // The same for a caller that waits for the result anyway: if the writer is idle, runs the call on
 // this thread; it is done on return.
 MUST_USE Error writer_run(Writer *writer, Rpc *rpc);
+
+// Runs pending purges, after the reason not to (store_is_walk_due) is gone.
+void writer_resume_purges(Writer *writer);
 
 void writer_stats(Writer *writer, WriterStats *out);

@@ -14,8 +14,10 @@
 #include "os/lock.h"
 
 // All files of a store.
-static const char *const NAMES[STORE_FILES_COUNT] = {
-    KV_FILE_DATA, KV_FILE_LOCK, KV_FILE_PAIR, KV_FILE_FLUSHED, STORE_FILE_LOCK, STORE_FILE_CRASHES};
+static const char *const NAMES[STORE_FILES_COUNT] = {KV_FILE_DATA,      KV_FILE_LOCK,
+                                                     KV_FILE_PAIR,      KV_FILE_FLUSHED,
+                                                     KV_FILE_WALKED,    STORE_FILE_LOCK,
+                                                     STORE_FILE_CRASHES};
 
 StorePath store_path(const char *directory, const char *name)
 {
@@ -91,6 +93,7 @@ void store_files_clean(const char *directory)
 {
     (void)unlink(store_path(directory, KV_FILE_LOCK).text);
     (void)unlink(store_path(directory, KV_FILE_PAIR).text);
+    (void)unlink(store_path(directory, KV_FILE_WALKED).text);
     (void)unlink(store_path(directory, STORE_FILE_LOCK).text);
 }
 

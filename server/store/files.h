@@ -66,7 +66,7 @@ void store_files_remove(const char *directory);
 
 // Fills in the paths that store_files_remove would remove. For callers that cannot build paths when
 // they need them, such as a signal handler.
-enum { STORE_FILES_COUNT = 6 };
+enum { STORE_FILES_COUNT = 7 };
 void store_files_paths(const char *directory, StorePath out_paths[STORE_FILES_COUNT]);
 
 // Links the data of the store in `directory` into the new directory `kept`, which then is a store,

@@ -47,6 +47,7 @@ Error store_open(const StoreOptions *options, ErrorDetail *detail, Store **out_s
         store_close(store);
         return error;
     }
+    store_note_use(store);
     *out_store = store;
     return ERROR_NONE;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "kv/durable/file_walk.h"
 #include "kv/durable/flush_note.h"
 #include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
@@ -291,6 +292,22 @@ bool store_is_outgrown(const Store *store)
 void store_trim(Store *store)
 {
     trim_map(store->file);
+}
+
+void store_note_use(Store *store)
+{
+    file_walk_note_use(store->file);
+}
+
+bool store_is_walk_due(const Store *store)
+{
+    return store->options.walks_behind && file_walk_is_due(store->file);
+}
+
+Error store_walk(Store *store, const PageWalkOptions *options, ErrorDetail *detail,
+                 PageWalkResult *out)
+{
+    return file_walk_now(store->file, options, detail, out);
 }
 
 void store_clear_dead_readers(Store *store)

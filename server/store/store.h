@@ -39,6 +39,7 @@ typedef struct StoreOptions {
     unsigned long file_system_type; // 0: ask the kernel; tests set it
     const char *boot_id;            // NULL: ask the kernel; tests set it
     const PageWalkOptions *walk;    // as in DataFileOptions; borrowed until the open returns
+    bool walks_behind;              // the caller calls store_walk if store_is_walk_due
 } StoreOptions;
 
 // The three steps of opening a store. All callers except migrations use store_open (store/open.h).
@@ -89,6 +90,18 @@ void store_forget_set_back(Store *store);
 
 // Gives the memory of the map back to the kernel. Others may read at the same time.
 void store_trim(Store *store);
+
+// Notes that the store is used as it is: see file_walk_note_use.
+void store_note_use(Store *store);
+
+// Returns whether all pages must be walked before the file is trusted: its owner wants to walk it
+// (StoreOptions.walks_behind), the machine may have gone down since the last walk, and store_walk
+// has not ended without a finding.
+bool store_is_walk_due(const Store *store);
+
+// Walks all pages of the file while others read and write: see file_walk_now.
+MUST_USE Error store_walk(Store *store, const PageWalkOptions *options, ErrorDetail *detail,
+                          PageWalkResult *out);
 
 // Clears the reader slots of processes that have died.
 void store_clear_dead_readers(Store *store);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "kv/durable/file_walk.h"
 #include "kv_fixture.h"
 
 static const char *file_path(const char *name)
@@ -68,4 +69,97 @@ TEST(damaged_pages_are_found_before_they_are_used)
     DataFile *file;
     CHECK_EQ(data_file_open(&options.file, &detail, &file), ERROR_NONE);
     data_file_close(file);
+}
+
+static bool is_due(const char *boot_id, bool is_walked)
+{
+    KvOptions options = fixture_options();
+    options.file.owns_directory = true;
+    options.file.no_sync = false;
+    options.file.boot_id = boot_id;
+    Kv *kv = open_ok(&options);
+    bool was_due = file_walk_is_due(kv_file(kv));
+    file_walk_note_use(kv_file(kv));
+    PageWalkOptions walk = {.found = NULL};
+    PageWalkResult result = {.finding_count = 0};
+    if (is_walked) CHECK_EQ(file_walk_now(kv_file(kv), &walk, NULL, &result), ERROR_NONE);
+    CHECK_EQ(file_walk_is_due(kv_file(kv)), was_due && (!is_walked || result.finding_count > 0));
+    store_ok(kv, "a", "some text");
+    kv_close(kv);
+    return was_due;
+}
+
+static void die_in_boot_2(void)
+{
+    KvOptions options = fixture_options();
+    options.file.owns_directory = true;
+    options.file.no_sync = false;
+    options.file.boot_id = "2";
+    Kv *kv;
+    if (kv_open(&options, NULL, &kv)) return;
+    file_walk_note_use(kv_file(kv));
+    child_is_ready();
+}
+
+TEST(a_walk_is_due_after_a_reset_until_it_finds_nothing)
+{
+    CHECK(!is_due("1", false)); // a new file
+    CHECK(!is_due("1", false));
+    CHECK(!is_due("2", false)); // it was closed
+    kill_when_ready(die_in_boot_2);
+    CHECK(!is_due("2", false)); // only the process died
+    kill_when_ready(die_in_boot_2);
+    CHECK(is_due("3", false));
+    CHECK(is_due("3", false));
+    CHECK(is_due("4", true));
+    CHECK(!is_due("4", false));
+    kill_when_ready(die_in_boot_2);
+    kill_when_ready(die_in_boot_2);
+    CHECK(is_due("4", true));
+    CHECK_EQ(unlink(file_path("walked.note")), 0);
+    CHECK(is_due("4", true)); // nobody knows where it comes from
+    CHECK_EQ(truncate(file_path("walked.note"), 30), 0);
+    CHECK(is_due("4", true));
+    CHECK(!is_due("4", false));
+}
+
+TEST(a_walk_stays_due_where_it_finds_damage)
+{
+    KvOptions options = fixture_options();
+    options.file.owns_directory = true;
+    Kv *kv = open_ok(&options);
+    for (int i = 0; i < 300; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        store_ok(kv, key, "some text that fills pages");
+    }
+    kv_close(kv);
+    struct stat status;
+    CHECK_EQ(stat(file_path("data.mdb"), &status), 0);
+    // All leaves but the roots: the quick walk at the opening finds nothing.
+    int file = open(file_path("data.mdb"), O_RDWR);
+    unsigned damaged = 0;
+    for (long page = 2; page < status.st_size / 4096; page++) {
+        uint16_t flags, bad = 0xff;
+        kv = NULL;
+        CHECK_EQ(pread(file, &flags, 2, page * 4096 + 10), 2);
+        CHECK_EQ(pwrite(file, &bad, 2, page * 4096 + 10), 2);
+        if (kv_open(&options, NULL, &kv) == ERROR_NONE) {
+            damaged++;
+            kv_close(kv);
+        } else {
+            CHECK_EQ(pwrite(file, &flags, 2, page * 4096 + 10), 2);
+        }
+    }
+    close(file);
+    CHECK(damaged > 0);
+    options.file.no_sync = false;
+    kv = open_ok(&options);
+    CHECK(file_walk_is_due(kv_file(kv)));
+    PageWalkOptions walk = {.found = NULL};
+    PageWalkResult result;
+    CHECK_EQ(file_walk_now(kv_file(kv), &walk, NULL, &result), ERROR_NONE);
+    CHECK(result.finding_count > 0);
+    CHECK(file_walk_is_due(kv_file(kv)));
+    kv_close(kv);
 }

@@ -27,6 +27,7 @@
 #include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
 #include "kv/durable/recovery.h"
+#include "kv/durable/walk_note.h"
 #include "os/file_system.h"
 #include "report/log.h"
 
@@ -87,6 +88,7 @@ Error data_file_open(const DataFileOptions *options, ErrorDetail *detail, DataFi
         data_file_close(file);
         return error;
     }
+    walk_note_read(file, options);
     *out_file = file;
     return ERROR_NONE;
 }
@@ -96,6 +98,7 @@ void data_file_close(DataFile *file)
     if (!file) return;
     if (!data_file_is_of_parent(file)) { // closing would clear the parent's reader slots
         flush_stop(file);
+        walk_note_end(file);
         pthread_mutex_lock(&registry_mutex);
         DataFile **link = &registry;
         while (*link != file)

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "kv/durable/file_at.h"
+#include "kv/durable/flush_note.h"
 #include "kv/durable/options.h"
 #include "os/process.h"
 #include "report/error_detail.h"
@@ -21,6 +22,13 @@ typedef struct Ownership {
     ErrorDetail cause; // set before is_lost, and never again
 } Ownership;
 
+typedef enum WalkNoteState { // walk_note.h
+    WALK_NOTE_UNWANTED,      // of a file that is not opened for writing, or that nobody keeps
+    WALK_NOTE_NONE,
+    WALK_NOTE_OTHER,  // it says something else than the next
+    WALK_NOTE_IN_USE, // in this boot
+} WalkNoteState;
+
 struct DataFile {
     MDB_env *lmdb;
     const char *directory; // owned by `lmdb`
@@ -31,6 +39,9 @@ struct DataFile {
     atomic_bool is_set_back;
     atomic_bool is_outgrown; // pages are in use that the map does not reach
     FileId data_id, lock_id;
+    WalkNoteState walk_note;
+    atomic_bool is_walk_due; // all pages must be walked
+    char walk_boot_id[BOOT_ID_BYTES];
     Ownership ownership;
     DataFile *next; // in the registry, under its mutex
 };

@@ -99,9 +99,11 @@ static char *realpath_in(Arena *arena, const char *directory)
     return copy;
 }
 
-// Sets nothing if the files of the store have no names any more (--ephemeral).
+// Sets nothing if the files of the store have no names any more (--ephemeral), or if their pages
+// must be walked first: a damaged page could end a direct reader by a signal.
 static Error describe_direct_reads(Rpc *rpc, DescribeResponse *response)
 {
+    if (store_is_walk_due(rpc->txn->store)) return ERROR_NONE;
     const char *directory = store_options(rpc->txn->store)->directory;
     if (engine_safe_mode(rpc->engine)) return ERROR_NONE; // others would meet what is left out
     struct stat data, namespace;
