@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "tine_calls.h"
 
 enum { PATIENCE_SECONDS = 300, OUTPUT_BYTES_MAX = 64 * 1024 };
 
@@ -48,6 +49,21 @@ void copy_write(const char *name, const uint8_t *bytes, size_t size)
     CHECK_EQ(mkdir(place(name).text, 0700), 0);
     snprintf(data, sizeof(data), "%s/data.mdb", name);
     int file = open(place(data).text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    CHECK(file >= 0);
+    CHECK_EQ(write(file, bytes, size), (ssize_t)size);
+    CHECK_EQ(close(file), 0);
+}
+
+void copy_write_over(const char *name, const uint8_t *bytes, size_t size)
+{
+    static const char *const OTHERS[] = {"lock.mdb", "lock.pair", "tine.lock", "tine.crashes"};
+    char path[PLACE_BYTES_MAX];
+    for (size_t i = 0; i < sizeof(OTHERS) / sizeof(*OTHERS); i++) {
+        snprintf(path, sizeof(path), "%s/%s", name, OTHERS[i]);
+        (void)unlink(place(path).text);
+    }
+    snprintf(path, sizeof(path), "%s/data.mdb", name);
+    int file = open(place(path).text, O_WRONLY | O_TRUNC | O_CLOEXEC);
     CHECK(file >= 0);
     CHECK_EQ(write(file, bytes, size), (ssize_t)size);
     CHECK_EQ(close(file), 0);
@@ -204,13 +220,12 @@ static void watch_close(Watch *watch)
     close(watch->ends[0]);
 }
 
-Reading read_beside_tined(const char *name, const Truth *truth, End *out_tined)
+// Starts a tined on a store. Returns 0 if it ended instead of serving.
+static pid_t tined_start(const char *name, End *out_end)
 {
     Place data = place(name), output = place("tined"), socket_path = place("s");
     const char *arguments[] = {"tined",          "--data",      data.text, "--socket",
                                socket_path.text, "--log-level", "error",   NULL};
-    Reading reading = {.is_open = false};
-    char url[PLACE_BYTES_MAX + 16];
     Watch watch = watch_open();
     fflush(NULL);
     pid_t tined = fork();
@@ -220,13 +235,43 @@ Reading read_beside_tined(const char *name, const Truth *truth, End *out_tined)
     }
     bool is_serving = watch_wait(&watch);
     watch_close(&watch);
-    if (!is_serving) {
-        *out_tined = wait_for(tined);
-        return reading;
+    if (is_serving) return tined;
+    *out_end = wait_for(tined);
+    return 0;
+}
+
+static const char *tined_url(void)
+{
+    static char url[PLACE_BYTES_MAX + 16];
+    snprintf(url, sizeof(url), "ipc://%s", place("s").text);
+    return url;
+}
+
+void walk_by_tined(const char *name)
+{
+    End end = {.code = 0};
+    pid_t tined = tined_start(name, &end);
+    Tine *tine;
+    CHECK(tined > 0);
+    CHECK_EQ(tine_open(tined_url(), NULL, &tine), 0);
+    for (bool is_walked = false; !is_walked;) {
+        Tine__V1__DescribeRequest request = TINE__V1__DESCRIBE_REQUEST__INIT;
+        Tine__V1__DescribeResponse *response;
+        CHECK_EQ(tine_describe(tine, NULL, &request, &response), 0);
+        is_walked = response->direct_reads != NULL;
+        tine__v1__describe_response__free_unpacked(response, NULL);
     }
-    snprintf(url, sizeof(url), "ipc://%s", socket_path.text);
+    tine_close(tine);
+    kill(tined, SIGTERM);
+    CHECK_EQ(wait_for(tined).code, 0);
+}
+
+Reading read_beside_tined(const char *name, const Truth *truth, End *out_tined)
+{
+    pid_t tined = tined_start(name, out_tined);
+    if (tined == 0) return (Reading){.is_open = false};
     TineOpenOptions options = {.flags = TINE_DIRECT_READS};
-    reading = read_in_child(url, options, truth);
+    Reading reading = read_in_child(tined_url(), options, truth);
     kill(tined, SIGTERM);
     *out_tined = wait_for(tined);
     return reading;

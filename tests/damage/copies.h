@@ -20,6 +20,10 @@ Place place(const char *name);
 // Makes the directory `name` with these bytes as its data.mdb; removes what was there before.
 void copy_write(const char *name, const uint8_t *bytes, size_t size);
 
+// The same in the file that is there already, which keeps its walked.note: for damage of which no
+// reset tells.
+void copy_write_over(const char *name, const uint8_t *bytes, size_t size);
+
 void tree_remove(const char *name);
 
 // How a process ended.
@@ -40,6 +44,9 @@ typedef struct Reading {
 
 // Reads everything of the embedded store `name`.
 Reading read_embedded(const char *name, const Truth *truth);
+
+// Runs a tined on the sound store `name` until it has walked it.
+void walk_by_tined(const char *name);
 
 // Reads everything directly, beside a tined on the store `name`. `out_tined` is tined's end; it is
 // stopped when everything was read.

@@ -124,12 +124,13 @@ static void ask(Tine *tine, const Read *read, Answer *answer)
 {
     char cursor[CURSOR_BYTES_MAX] = "", next[CURSOR_BYTES_MAX];
     const Method *method = &METHODS[read->method];
+    const TineCallOptions options = {.no_retry = true}; // a server that died does not come back
     answer->count = 0;
     for (int page = 0; page < PAGES_MAX; page++) {
         Request request;
         TineBytes reply = {.memory = NULL};
         request_make(&request, read, cursor);
-        answer->code = tine_call_bytes(tine, NULL, method->path, &request.base, &reply);
+        answer->code = tine_call_bytes(tine, &options, method->path, &request.base, &reply);
         if (!answer->code) take_items(method, slice(reply.bytes, reply.size), answer, next);
         tine_bytes_free(&reply);
         if (answer->code || !*next || read->method == EVENTS) break;
