@@ -30,7 +30,8 @@ static const char IDLE_EXIT[] = "30m";
 
 enum {
     READY_WITHIN_MS = 60 * 1000,
-    LOCKED_WITHIN_MS = 90 * 1000, // the holder of the lock waits for tined, for up to 75 s
+    MIGRATING_WITHIN_MS = 10 * 60 * 1000, // after tined last said that it is migrating the store
+    LOCKED_WITHIN_MS = 90 * 1000,         // the holder of the lock waits for tined, for up to 75 s
     LOCK_LOOK_MS = 20,
     SILENT_MS = 1000,            // an attempt to connect that takes longer was not refused
     ENDED_WITHIN_MS = 15 * 1000, // tined waits for its clients for up to 6 s
@@ -287,6 +288,16 @@ static bool wait_for_holder(const Start *start)
     return count > 0;
 }
 
+// Takes one message of tined: that it is ready, or that it is migrating the store.
+static bool hears_ready(const Start *start)
+{
+    char text[256];
+    ssize_t size = recv(start->ready, text, sizeof(text) - 1, MSG_DONTWAIT);
+    if (size < 0) return false;
+    text[size] = '\0';
+    return strstr(text, "READY=1") != NULL;
+}
+
 // Waits until tined is ready or has ended. Sets `*out_is_in_use`, and prints nothing, if it ended
 // because another process has the socket or the store.
 static int wait_for(const Start *start, pid_t pid, bool *out_is_in_use)
@@ -295,17 +306,22 @@ static int wait_for(const Start *start, pid_t pid, bool *out_is_in_use)
     int process = pidfd_open(pid, 0);
     struct pollfd wanted[] = {{.fd = start->ready, .events = POLLIN},
                               {.fd = process, .events = POLLIN}};
-    int count;
+    int count, within_ms = READY_WITHIN_MS;
+    bool is_ready = false;
     do {
-        count = poll(wanted, 2, READY_WITHIN_MS);
-    } while (count < 0 && errno == EINTR);
+        count = poll(wanted, 2, within_ms);
+        if (count > 0 && wanted[0].revents) {
+            is_ready = hears_ready(start);
+            within_ms = MIGRATING_WITHIN_MS; // tined says nothing else before it is ready
+        }
+    } while ((count < 0 && errno == EINTR) || (count > 0 && !is_ready && wanted[1].revents == 0));
     if (process >= 0) close(process);
     progress_end(progress);
     if (count <= 0) {
         return cli_say(EXIT_UNAVAILABLE, "tined was started but is not ready; see %s",
                        start->log_path);
     }
-    if (wanted[0].revents) return EXIT_OK;
+    if (is_ready) return EXIT_OK;
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;

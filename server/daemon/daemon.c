@@ -184,6 +184,12 @@ static void give_socket(Daemon *daemon)
     lock_remove(lock, daemon->socket_lock);
 }
 
+// Whoever waits for the start does not count the time of a migration.
+static void on_migrating(void)
+{
+    notify_send("EXTEND_TIMEOUT_USEC=600000000\nSTATUS=migrating the store");
+}
+
 static void on_store_failed(void *context)
 {
     (void)context;
@@ -225,6 +231,7 @@ static Error open_store(Daemon *daemon)
                 .left_out = daemon->safe.survey ? daemon->safe.survey->left_out : NULL,
                 .left_out_count = daemon->safe.survey ? daemon->safe.survey->left_out_count : 0,
                 .is_ephemeral = config->is_ephemeral,
+                .migrating = on_migrating,
                 .flush_ms =
                     config->durability == DURABILITY_RELAXED ? (unsigned)config->flush_ms : 0,
                 .fork_depth_max = (uint32_t)config->fork_depth_max,

@@ -41,6 +41,11 @@ Error migrate_store(Store *store, uint64_t version, ErrorDetail *detail)
     return error ? error : store_reopen(store, swap, detail);
 }
 
+static void tell_migrating(const Store *store)
+{
+    if (store_options(store)->migrating) store_options(store)->migrating();
+}
+
 static Error make_copy(Store *store, uint64_t version, ErrorDetail *detail)
 {
     StorePath directory = store_path_migrating(store_options(store)->directory);
@@ -48,7 +53,9 @@ static Error make_copy(Store *store, uint64_t version, ErrorDetail *detail)
     Error error = check_space(store, version, detail);
     if (error) return error;
     if (mkdir(directory.text, 0700) != 0) return fail(detail, "create", directory.text);
+    tell_migrating(store);
     error = fill_copy(store, directory.text, version, detail);
+    tell_migrating(store);
     if (!error) error = flush(directory.text, detail);
     if (error) store_files_remove(directory.text);
     return error;

@@ -186,6 +186,7 @@ static void log_progress(Migration *migration)
     int64_t now_ns = clock_monotonic_ns();
     if (now_ns - migration->logged_ns < (int64_t)LOG_EVERY_S * 1000000000) return;
     migration->logged_ns = now_ns;
+    if (store_options(migration->to)->migrating) store_options(migration->to)->migrating();
     log_write(LOG_INFO, "migrating the store", "rows=%llu of_rows=%llu mib=%llu table=%s",
               (unsigned long long)migration->old_row_count, (unsigned long long)migration->old_rows,
               (unsigned long long)migration->bytes >> 20, store_table_name(migration->table));

@@ -33,6 +33,7 @@ typedef struct StoreOptions {
     Clock clock;                  // .now_ms NULL: the system clock
     uint64_t random_seed;         // 0: seed from the kernel
     KvSeam seam;
+    void (*migrating)(void); // called every few seconds of a migration; may be NULL
     const Ulid
         *left_out; // sessions that cannot be read, sorted; borrowed until the store is closed
     size_t left_out_count;

@@ -37,6 +37,18 @@ TEST(a_command_starts_tined_when_none_runs)
     CHECK_STR(shell->output, "plan\n");
 }
 
+TEST(a_started_tined_that_migrates_its_store_is_waited_for)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "mkdir -p data/tine && gzip -dc '" SOURCE_DIR
+                    "/tests/store/fixtures/format-1.mdb.gz' >data/tine/data.mdb");
+    shell_ok(shell, SOON "tine ls | cut -f6 | grep busy; " STOP);
+    CHECK_STR(shell->output, "busy\n");
+    shell_ok(shell, "grep 'migrating the store' state/tine/tined.log; ls data/tine");
+    shell_shows(shell, "needed_mib=1 ");
+    shell_shows(shell, "before-format-3\n");
+}
+
 TEST(twenty_at_once_start_one)
 {
     CLEANUP(shell_close) Shell *shell = shell_open();

@@ -125,6 +125,19 @@ TEST(a_changed_bit_is_found_by_a_seek)
     CHECK_STR(seek_last(cursor), "other");
 }
 
+TEST(a_walk_may_end_at_a_bad_row_of_another_table)
+{
+    store_rows();
+    CLEANUP(fixture_close) Fixture f = fixture_open();
+    KvTxn *txn = begin_ok(f.kv, /* is_write= */ true);
+    CHECK_EQ(kv_put(txn, NUMBERS, slice_of("n"), slice_of("a number")), ERROR_NONE);
+    CHECK_EQ(kv_commit(&txn), ERROR_NONE);
+    CHECK(flip_bit("a number", 8, 3) > 0);
+    txn = begin_ok(f.kv, /* is_write= */ false);
+    CHECK_EQ(count_corrupt(txn, kv_next), 0);
+    kv_abort(&txn);
+}
+
 TEST(a_write_transaction_that_met_a_bad_row_goes_on)
 {
     store_rows();

@@ -256,6 +256,52 @@ TEST(damaged_format_is_an_error)
     open_fails(test_dir(), ERROR_CORRUPT, "meta.format");
 }
 
+TEST(format_of_zero_in_a_store_is_damage)
+{
+    static const uint8_t ZERO[8];
+    plant_meta("format", ZERO, sizeof(ZERO));
+    open_fails(test_dir(), ERROR_CORRUPT, "meta.format is 0");
+}
+
+TEST(store_without_a_format_is_not_a_new_one)
+{
+    plant_meta("format", NULL, 0);
+    open_fails(test_dir(), ERROR_CORRUPT, "meta.format is missing");
+}
+
+// The sign is in the file once, on a page of its own: "format" and the number.
+static void change_sign(uint8_t bit)
+{
+    static const uint8_t SIGN[14] = {'f', 'o', 'r', 'm', 'a', 't', [13] = 3};
+    static uint8_t bytes[1 << 20];
+    store_close(open_ok(test_dir()));
+    int file = open(path_of("data.mdb"), O_RDWR | O_CLOEXEC);
+    ssize_t size = read(file, bytes, sizeof(bytes));
+    CHECK(size > 0);
+    int count = 0;
+    for (uint8_t *at = bytes + 1; at + sizeof(SIGN) <= bytes + size; at++) {
+        bool is_row = at[-1] == KV_TABLE_BYTE + 1; // of meta
+        if (is_row || memcmp(at, SIGN, sizeof(SIGN)) != 0) continue;
+        at[sizeof(SIGN) - 1] ^= bit;
+        CHECK_EQ(pwrite(file, at, sizeof(SIGN), at - bytes), (ssize_t)sizeof(SIGN));
+        count++;
+    }
+    CHECK_EQ(count, 1);
+    CHECK_EQ(close(file), 0);
+}
+
+TEST(sign_that_differs_from_the_format_is_damage)
+{
+    for (uint8_t bit = 1; bit <= 4; bit = (uint8_t)(2 * bit)) { // 2, 1, 7
+        change_sign(bit);
+        open_fails(test_dir(), ERROR_CORRUPT, "meta.format differs from the file's sign");
+        int file = open(path_of("data.mdb"), O_RDWR | O_CLOEXEC);
+        CHECK(file >= 0 && ftruncate(file, 0) == 0);
+        CHECK_EQ(close(file), 0);
+        CHECK_EQ(unlink(path_of("lock.mdb")), 0);
+    }
+}
+
 TEST(damaged_state_is_an_error)
 {
     plant_meta("state", "short", 5);
