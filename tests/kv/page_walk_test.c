@@ -599,6 +599,8 @@ TEST(a_quick_walk_reads_the_roots_and_a_small_free_list)
     Page row = find_free_row(file, &at, &count);
     plant_free(file, &row, at + 16, UINT64_MAX);
     CHECK(walk_with(quick).result.finding_count > 0);
+    quick.is_for_reading = true;
+    CHECK_EQ(walk_with(quick).result.finding_count, 0);
     close(file);
 }
 

@@ -32,10 +32,11 @@ static const char *pass_row(void *context, Slice key, Slice value)
     return first->asked->row(first->asked->context, key, value);
 }
 
-static PageWalkOptions walk_options_make(First *first)
+static PageWalkOptions walk_options_make(const DataFileOptions *options, First *first)
 {
     return (PageWalkOptions){
         .is_quick = !first->asked,
+        .is_for_reading = options->read_only,
         .found = keep_first,
         .row = first->asked && first->asked->row ? pass_row : NULL,
         .context = first,
@@ -56,7 +57,7 @@ Error file_walk_unopened(const DataFileOptions *options, ErrorDetail *detail)
     struct stat status;
     First first = {.asked = options->walk};
     PageWalkResult result = {.finding_count = 0};
-    PageWalkOptions walk_options = walk_options_make(&first);
+    PageWalkOptions walk_options = walk_options_make(options, &first);
     int file = file_at_open(options->directory, KV_FILE_DATA, O_RDONLY);
     if (file < 0 && errno == ENOENT) return ERROR_NONE;
     if (file < 0) return lmdb_fail(detail, errno, "open", options->directory, KV_FILE_DATA);
@@ -91,7 +92,7 @@ Error file_walk_opened(DataFile *file, const DataFileOptions *options, ErrorDeta
 {
     First first = {.asked = options->walk};
     PageWalkResult result;
-    PageWalkOptions walk_options = walk_options_make(&first);
+    PageWalkOptions walk_options = walk_options_make(options, &first);
     Error error = walk_held(file, &walk_options, detail, &result);
     if (error) return options->walk ? error : ERROR_NONE;
     return judge(options, &first, &result, detail);

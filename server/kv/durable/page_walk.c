@@ -186,12 +186,29 @@ static bool last_page_check(PageWalk *walk, const LmdbMetaPage *meta, uint64_t i
     return false;
 }
 
-// Returns whether the free list is small enough for a quick walk.
+// Reads the file into the kernel's memory from its start to its end, if it fits well: a disk does
+// that many times faster than it reads the pages in the order of their keys. (The kernel takes no
+// more than some hundred kilobytes of one request.)
+static void read_all_ahead(PageWalk *walk)
+{
+    enum { PIECE_BYTES = 128 << 10, MEMORY_SHARE = 2 };
+    uint64_t bytes = walk->file_pages * walk->page_bytes;
+    uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (walk->options->is_quick || bytes > memory / MEMORY_SHARE) return;
+    for (uint64_t at = 0; at < bytes && !page_walk_is_cancelled(walk); at += PIECE_BYTES) {
+        (void)posix_fadvise(walk->options->file, (off_t)at, PIECE_BYTES, POSIX_FADV_WILLNEED);
+    }
+}
+
+// Returns whether the free list is walked: always by a full walk. A quick one reads it if it is
+// small, for a writer, or to find out whether the pages that the file lacks are free.
 static bool is_free_list_walked(const PageWalk *walk, const LmdbTree *free_list)
 {
-    return !walk->options->is_quick || (free_list->branch_pages <= PAGE_WALK_QUICK_PAGES &&
-                                        free_list->leaf_pages <= PAGE_WALK_QUICK_PAGES &&
-                                        free_list->overflow_pages <= PAGE_WALK_QUICK_PAGES);
+    if (!walk->options->is_quick) return true;
+    if (walk->options->is_for_reading && walk->file_pages >= walk->page_count) return false;
+    return free_list->branch_pages <= PAGE_WALK_QUICK_PAGES &&
+           free_list->leaf_pages <= PAGE_WALK_QUICK_PAGES &&
+           free_list->overflow_pages <= PAGE_WALK_QUICK_PAGES;
 }
 
 static void walk_state(PageWalk *walk, const LmdbMetaPage *meta, uint64_t index)
@@ -223,7 +240,10 @@ static Error walk_meta(PageWalk *walk, ErrorDetail *detail, const LmdbMetaPage *
     walk->freed = calloc(1, walk->page_count / 8 + 1);
     walk->tables = calloc(PAGE_WALK_TABLES_MAX, sizeof(*walk->tables));
     walk->is_out_of_memory = !walk->used || !walk->freed || !walk->tables;
-    if (!walk->is_out_of_memory) walk_state(walk, meta, index);
+    if (!walk->is_out_of_memory) {
+        read_all_ahead(walk);
+        walk_state(walk, meta, index);
+    }
     free(walk->used);
     free(walk->freed);
     free(walk->tables);

@@ -22,7 +22,8 @@ typedef struct PageWalkOptions {
     Slice meta;
     uint64_t txn_id;
     // Reads the meta pages, the roots, and the free list if it has at most PAGE_WALK_QUICK_PAGES.
-    bool is_quick;
+    // A file that is only read needs no free list.
+    bool is_quick, is_for_reading;
     // Called for each finding, which is borrowed until the call returns. NULL: only counted.
     void (*found)(void *context, const PageFinding *finding);
     // Called for each row of each tree but the free list, if its value can be read. The row is
