@@ -123,6 +123,7 @@ static const char *const RESTORE_COPY[] = {"tine",   "restore-backup", "copy",
 
 static const char *const DAMAGES[] = {
     [BYTE_UNUSED] = "not damaged",
+    [BYTE_UNCLEAR] = "perhaps damaged",
     [BYTE_OF_ROW] = "a row is damaged",
     [BYTE_OF_PAGE] = "a page is damaged",
 };
@@ -147,7 +148,7 @@ static void meet(const Sound *sound, const char *what, uint64_t seed, const uint
 {
     Reading readings[READER_COUNT];
     ByteUse damage = damage_of(sound, bytes, size);
-    bool has_damage = damage != BYTE_UNUSED, is_told = false;
+    bool has_damage = damage > BYTE_UNCLEAR, is_told = false;
     copy_write("copy", bytes, size);
     End check = tine_run(CHECK_COPY), backup = tine_run(BACKUP_COPY);
     End restore = tine_run(RESTORE_COPY);
@@ -159,7 +160,7 @@ static void meet(const Sound *sound, const char *what, uint64_t seed, const uint
     tally->damaged += has_damage;
     tally->found += has_damage && !is_clean;
     tally->missed += has_damage && is_clean;
-    tally->alarms += !has_damage && !is_clean;
+    tally->alarms += damage == BYTE_UNUSED && !is_clean;
     tally->crashed += is_crash;
     tally->direct_reads += readings[READER_DIRECT].direct_reads;
     for (int i = 0; i < READER_COUNT; i++) {

@@ -26,7 +26,7 @@ static void mark(const File *file, size_t at, size_t size)
 static void mark_row(const File *file, size_t at, size_t size)
 {
     mark(file, at, size);
-    if (!file->is_free_list) memset(file->used + at, BYTE_OF_ROW, size);
+    memset(file->used + at, file->is_free_list ? BYTE_UNCLEAR : BYTE_OF_ROW, size);
 }
 
 static void mark_header(const File *file, size_t page_at)
@@ -48,12 +48,24 @@ static void mark_tree(const File *from, size_t at, bool is_free_list)
     if (tree.root != LMDB_NO_PAGE) mark_page(file, tree.root);
 }
 
+// A row of the free list has a count and that many numbers; room for more may follow.
+static void mark_value(const File *file, size_t at, size_t size)
+{
+    uint64_t count;
+    if (!file->is_free_list) {
+        mark_row(file, at, size);
+        return;
+    }
+    memcpy(&count, file->bytes + at, sizeof(count));
+    mark(file, at, (size_t)(count + 1) * sizeof(count));
+}
+
 static void mark_overflow(const File *file, size_t at, size_t size)
 {
     uint64_t number;
     mark(file, at, sizeof(number));
     memcpy(&number, file->bytes + at, sizeof(number));
-    mark_row(file, number * PAGE + sizeof(LmdbPageHeader), size);
+    mark_value(file, number * PAGE + sizeof(LmdbPageHeader), size);
     mark_header(file, number * PAGE);
 }
 
@@ -68,7 +80,7 @@ static void mark_leaf_node(const File *file, size_t at)
     else if (node.flags == LMDB_NODE_TREE)
         mark_tree(file, value_at, /* is_free_list= */ false);
     else
-        mark_row(file, value_at, lmdb_value_bytes(node));
+        mark_value(file, value_at, lmdb_value_bytes(node));
 }
 
 static void mark_page(const File *file, uint64_t number)
@@ -110,7 +122,7 @@ void used_bytes_find(const uint8_t *bytes, size_t size, uint8_t *used)
         memset(used + i * PAGE + offsetof(LmdbPageHeader, lower), 0, 2 * sizeof(uint16_t));
         mark_field(&file, i, offsetof(LmdbMetaPage, magic), 2 * sizeof(uint32_t));
         mark_field(&file, i, offsetof(LmdbMetaPage, trees), sizeof(uint32_t)); // size of a page
-        mark_field(&file, i, offsetof(LmdbMetaPage, txn_id), sizeof(uint64_t));
+        memset(used + i * PAGE + offsetof(LmdbMetaPage, txn_id), BYTE_UNCLEAR, sizeof(uint64_t));
     }
     size_t newest = metas[1].txn_id > metas[0].txn_id;
     mark_field(&file, newest, offsetof(LmdbMetaPage, last_page), sizeof(uint64_t));

@@ -13,6 +13,7 @@
 
 typedef enum ByteUse {
     BYTE_UNUSED,
+    BYTE_UNCLEAR, // a change may fit all that is known: a meta page's or a free row's transaction
     BYTE_OF_ROW,  // a key or a value: the row's checksum tells a change
     BYTE_OF_PAGE, // what the page walk checks
 } ByteUse;

@@ -244,12 +244,20 @@ ProtobufCService *tine_client_service(Tine *tine, const TineCallOptions *options
 // If a process dies during a read, the server clears it away within 15 s. If a process is stopped
 // during a read (SIGSTOP, a debugger), the store grows with each write until the process goes on or
 // dies; `tine stats` names it.
+//
+// The pages of the store are mapped, so what the disk does to them can reach this process. No reply
+// has altered bytes, because each row has a checksum. But a damaged page can end the process: by
+// SIGBUS, if the disk cannot read the page or the file was cut short, and by SIGSEGV or SIGABRT if
+// the page is not what the engine expects. So the server offers direct reads only when it has
+// checked all pages after a reset of the machine, and opening checks the first of them. What remains
+// is damage that the disk does later. An embedded store is mapped likewise. Use calls where a
+// process must not end for that.
 
 // Why a read did not run in this process.
 typedef enum TineFallback {
     TINE_FALLBACK_ASKS_SERVER,     // it is about the server, or it waits
     TINE_FALLBACK_NO_SERVER,       // no server said where the store is
-    TINE_FALLBACK_NOT_OFFERED,     // the server has no file that others may open
+    TINE_FALLBACK_NOT_OFFERED,     // the server has no file that others may open, or checks it yet
     TINE_FALLBACK_OTHER_USER,      // the server runs as another user
     TINE_FALLBACK_OTHER_NAMESPACE, // another PID namespace, or the directory is not visible
     TINE_FALLBACK_OTHER_FORMAT,    // the store has another format
