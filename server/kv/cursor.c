@@ -6,7 +6,7 @@
 
 #include "kv/stored_row.h"
 
-enum { AHEAD_MAX = 8 };
+enum { AHEAD_MAX = 8, LONG_VALUE_BYTES = 2000 };
 
 typedef struct LmdbRow {
     MDB_val key;
@@ -19,9 +19,9 @@ typedef struct LmdbRow {
 // go on (a row deleted and another put in its place: tests/kv/kv_cursor_test.c). So in a write
 // transaction a cursor keeps its key, and seeks its place again after a write.
 //
-// In a read transaction kv_next reads some rows ahead. A long value is on a page of its own, and
-// the processor fetches what will be looked at there while the caller is busy with earlier rows. How
-// many rows are read ahead doubles from one, so a short walk reads few rows too many.
+// In a read transaction kv_next reads some rows ahead of a long value. Such a value is on a page of
+// its own, and the processor fetches what will be looked at there while the caller is busy with
+// earlier rows. How many rows are read ahead doubles from one, so a short walk reads few too many.
 struct KvCursor {
     KvTxn *txn;
     MDB_cursor *lmdb;
@@ -37,6 +37,7 @@ struct KvCursor {
 
     // Of a read transaction.
     MDB_val last_key;               // stored key of the last row
+    bool is_last_long;              // it has a value of at least LONG_VALUE_BYTES
     LmdbRow ahead[AHEAD_MAX];       // rows after it …
     unsigned ahead_at, ahead_count; // … of which these are still to come
     unsigned ahead_max;             // how many are read next
@@ -165,6 +166,9 @@ static void forget_ahead(KvCursor *cursor)
 static int next_ahead(KvCursor *cursor, LmdbRow *out)
 {
     if (cursor->ahead_at == cursor->ahead_count && !cursor->ahead_code) {
+        if (!cursor->is_last_long) {
+            return mdb_cursor_get(cursor->lmdb, &out->key, &out->value, MDB_NEXT);
+        }
         cursor->ahead_at = cursor->ahead_count = 0;
         while (cursor->ahead_count < cursor->ahead_max) {
             LmdbRow *row = &cursor->ahead[cursor->ahead_count];
@@ -233,6 +237,7 @@ arrive(KvCursor *cursor, int code, const LmdbRow *row, bool *out_found, KvRow *o
 
     out_row->key = slice(key + 1, row->key.mv_size - 1);
     cursor->last_key = row->key;
+    cursor->is_last_long = row->value.mv_size >= LONG_VALUE_BYTES;
     if (cursor->txn->is_write) remember_place(cursor, out_row->key);
     return stored_row_open(cursor->txn, &row->key, &row->value, &out_row->value);
 }
