@@ -48,8 +48,10 @@ typedef struct Work {
 static Engine *open_engine(unsigned flush_ms, bool is_ephemeral, const char *directory,
                            const char *boot_id)
 {
+    PageWalkOptions walk = {.found = NULL}; // any finding makes the open fail
     EngineOptions options = {.store = {
                                  .directory = directory,
+                                 .walk = &walk,
                                  .map_bytes = (size_t)1 << 30,
                                  .is_ephemeral = is_ephemeral,
                                  .flush_ms = flush_ms,
