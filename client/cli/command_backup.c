@@ -145,7 +145,10 @@ const Command command_backup = {
     .details = "The copy has every write that was acknowledged before it began, and no partial\n"
                "write. It is a store in a directory: `tine restore-backup` restores it, `tine\n"
                "--url embedded:DIRECTORY ls` reads it. It gets its name when it is on disk and\n"
-               "has been checked. Default: tine-backup-TIME in the current directory.",
+               "has been checked. Default: tine-backup-TIME in the current directory.\n"
+               "A manifest is beside the data: a text file with its size and XXH3-128 hash. `tine\n"
+               "check DIRECTORY` compares them. Opening the backup for writing, as tined and\n"
+               "embedded: do, removes the manifest: read a copy to keep it.",
     .options = OPTIONS,
     .examples = {"tine backup", "tine backup /mnt/backups/tine-$(date +%F)",
                  "tine backup --compact --json | jq -r .path"},

@@ -7,6 +7,7 @@
 #include "place.h"
 #include "progress.h"
 #include "store/files.h"
+#include "store/manifest.h"
 
 enum { LIMIT_DEFAULT = 100 };
 
@@ -43,12 +44,18 @@ static void print_page(void *context, const PageFinding *finding)
     print_finding(context, "file", "", finding->text);
 }
 
+static void print_manifest(void *context, const char *text)
+{
+    print_finding(context, damage_name(DAMAGE_MANIFEST), "", text);
+}
+
 static void print_summary(const Printer *out, const Verified *verified)
 {
     const StoreCheckResult *result = &verified->result;
     if (result->damage_count == 0) {
-        print(out, "no damage: %" PRIu64 " sessions, %" PRIu64 " messages, %" PRIu64 " events\n",
-              result->sessions, result->messages, result->events);
+        print(out, "no damage: %" PRIu64 " sessions, %" PRIu64 " messages, %" PRIu64 " events%s\n",
+              result->sessions, result->messages, result->events,
+              verified->has_manifest ? "; the files are as the manifest says" : "");
         return;
     }
     print(out, "\n%-20s %8s  %s\n", "DAMAGE", "PLACES", "WHAT IT MEANS");
@@ -63,10 +70,10 @@ static void print_json_end(const Printer *out, const Verified *verified, int64_t
 {
     const StoreCheckResult *result = &verified->result;
     bool is_first = true;
-    uint64_t damage_count = verified->is_read ? result->damage_count : 1;
-    if (verified->page_damage_count > damage_count) damage_count = verified->page_damage_count;
+    uint64_t damage_count = result->damage_count;
     if (!verified->is_read) {
-        bool is_after = verified->page_damage_count > 0 && limit > 0;
+        bool is_after = damage_count + verified->page_damage_count > 0 && limit > 0;
+        damage_count += verified->page_damage_count > 0 ? verified->page_damage_count : 1;
         print(out, "%s\n  {\"kind\": \"file\", \"table\": \"\", \"text\": ", is_after ? "," : "");
         print_json_text(out, slice_of(verified->detail.text));
         print(out, "}");
@@ -80,8 +87,9 @@ static void print_json_end(const Printer *out, const Verified *verified, int64_t
     }
     print(out,
           "}, \"damage_count\": %" PRIu64 ", \"sessions\": %" PRIu64 ", \"messages\": %" PRIu64
-          ", \"events\": %" PRIu64 "}\n",
-          damage_count, result->sessions, result->messages, result->events);
+          ", \"events\": %" PRIu64 ", \"has_manifest\": %s}\n",
+          damage_count, result->sessions, result->messages, result->events,
+          verified->has_manifest ? "true" : "false");
 }
 
 static int print_result(const Cli *cli, const Verified *verified, int64_t limit)
@@ -111,7 +119,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     }
     if (code) return code;
     // Checked before anything is printed: a directory without a store is not a damaged store.
-    if (!store_files_exist(place.directory)) {
+    if (!store_files_exist(place.directory) && !manifest_exists(place.directory)) {
         return cli_say(EXIT_NOT_FOUND, "there is no store in %s", place.directory);
     }
     if (cli->is_json) print(&cli->out, "{\"damage\": [");
@@ -121,6 +129,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
         .directory = place.directory,
         .found = print_damage,
         .found_page = print_page,
+        .found_manifest = print_manifest,
         .context = &printing,
     };
     Verification verification;
@@ -148,7 +157,10 @@ const Command command_check = {
     .details = "Works on a store that no tined has open, or on a backup. Changes nothing,\n"
                "except that a relaxed store goes back to its last flush after a power cut,\n"
                "and that tined leaves safe mode if there is no damage.\n"
-               "The pages of the file are walked first; if they are damaged, no row is read.\n"
+               "The files of a backup are compared with its manifest first: their sizes and the\n"
+               "XXH3-128 hash of each. The backup has none if it was opened for writing, or if\n"
+               "an older tine made it.\n"
+               "Then the pages of the file are walked; if they are damaged, no row is read.\n"
                "Each damage is one line that begins with its kind; \"file\" is damage of the\n"
                "file itself. Exit code 1: damaged; 3: no store; 4: a tined has the store open\n"
                "(check a backup: tine backup).",

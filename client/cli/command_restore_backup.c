@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "place.h"
 #include "store/files.h"
+#include "store/manifest.h"
 
 typedef struct Restore {
     const Cli *cli;
@@ -21,7 +22,7 @@ static int run(Cli *cli, int argument_count, char **arguments)
     (void)argument_count;
     static Restore restore;
     restore.cli = cli;
-    if (store_files_bytes(arguments[0]) == 0) {
+    if (store_files_bytes(arguments[0]) == 0 && !manifest_exists(arguments[0])) {
         return cli_say(EXIT_NOT_FOUND, "there is no backup in %s", arguments[0]);
     }
     int code = place_find(cli, &restore.place);
@@ -70,9 +71,10 @@ const Command command_restore_backup = {
     .name = "restore-backup",
     .arguments = "BACKUP",
     .summary = "replaces the store by a backup, and keeps the old store",
-    .details = "Refuses while a tined has the store open: stop it first. The backup is copied\n"
-               "and checked before anything changes, then replaces the store in one step. The\n"
-               "old store is kept beside it in before-restore-TIME; remove it when you like.\n"
+    .details = "Refuses while a tined has the store open: stop it first. The backup is compared\n"
+               "with its manifest, copied and checked before anything changes, then replaces the\n"
+               "store in one step. The old store is kept beside it in before-restore-TIME; remove\n"
+               "it when you like.\n"
                "Events start again, and watchers are told that the store changed.",
     .options = OPTIONS,
     .examples = {"tine restore-backup ./tine-backup-20261118T151124Z",

@@ -3,6 +3,8 @@
 
 #include "base/hash.h"
 
+#include <stdlib.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -19,6 +21,42 @@ static Hash hash_of(XXH128_hash_t value)
 Hash hash_bytes(Slice bytes)
 {
     return hash_of(XXH3_128bits(bytes.bytes, bytes.size));
+}
+
+void hash_format(Hash hash, char out[HASH_HEX_BYTES + 1])
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    for (size_t i = 0; i < HASH_BYTES; i++) {
+        out[2 * i] = DIGITS[hash.bytes[i] >> 4];
+        out[2 * i + 1] = DIGITS[hash.bytes[i] & 15];
+    }
+    out[HASH_HEX_BYTES] = '\0';
+}
+
+struct HashStream {
+    XXH3_state_t state;
+};
+
+HashStream *hash_stream_open(void)
+{
+    HashStream *stream = aligned_alloc(_Alignof(HashStream), sizeof(HashStream));
+    if (stream) XXH3_128bits_reset(&stream->state);
+    return stream;
+}
+
+void hash_stream_add(HashStream *stream, Slice bytes)
+{
+    if (bytes.size > 0) XXH3_128bits_update(&stream->state, bytes.bytes, bytes.size);
+}
+
+Hash hash_stream_result(const HashStream *stream)
+{
+    return hash_of(XXH3_128bits_digest(&stream->state));
+}
+
+void hash_stream_close(HashStream *stream)
+{
+    free(stream);
 }
 
 uint64_t hash_64(Slice bytes, uint64_t seed)

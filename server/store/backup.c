@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/directory.h"
 #include "store/copy.h"
+#include "store/manifest.h"
 #include "store/open.h"
 #include "store/partial.h"
 
@@ -50,6 +52,35 @@ static Error copy_check(const char *copy, const BackupHooks *hooks, ErrorDetail 
     return error;
 }
 
+// Writes the manifest of a complete copy that nobody opens any more.
+static Error copy_describe(const char *copy, const Verified *verified, const BackupHooks *hooks,
+                           ErrorDetail *detail)
+{
+    Clock clock = clock_system();
+    Manifest manifest = {
+        .is_known = verified->is_read,
+        .instance_id = verified->instance_id,
+        .event_sequence = verified->event_sequence,
+        .log_position = verified->log_position,
+        .time_ms = clock_now_ms(&clock),
+    };
+    hook_begin(hooks, "hashing", NULL, 0);
+    Error error = manifest_write(copy, &manifest, detail);
+    hook_end(hooks);
+    return error;
+}
+
+// Compares a backup that is about to be copied with its manifest.
+static Error source_check(const char *backup, const BackupHooks *hooks, ErrorDetail *detail)
+{
+    if (!manifest_exists(backup)) return ERROR_NONE;
+    bool found;
+    hook_begin(hooks, "hashing", NULL, 0);
+    Error error = manifest_verify(backup, detail, &found);
+    hook_end(hooks);
+    return error;
+}
+
 static Error backup_name(const char *partial, const char *to, ErrorDetail *detail)
 {
     if (rename(partial, to) != 0) {
@@ -84,6 +115,9 @@ Error backup_make(const BackupOptions *options, ErrorDetail *detail, Verified *o
             options->to);
     }
     Error error = partial_path(options->to, detail, &partial);
+    if (!error && !options->accepts_damage) {
+        error = source_check(options->from, &options->hooks, detail);
+    }
     if (error) return error;
     StoreCopy copy = {
         .from = options->from,
@@ -95,6 +129,7 @@ Error backup_make(const BackupOptions *options, ErrorDetail *detail, Verified *o
     if (error) return error;
     error = copy_check(partial.text, &options->hooks, detail, out);
     if (!error) error = backup_judge(options, out, detail);
+    if (!error) error = copy_describe(partial.text, out, &options->hooks, detail);
     if (!error) error = backup_name(partial.text, options->to, detail);
     if (error) partial_remove(partial.text);
     return error;
@@ -109,7 +144,8 @@ Error backup_replace(const char *directory, const char *partial, const char *kep
     if (kept && !store_files_exist(directory)) kept = NULL;
     Error error = kept ? store_files_keep(directory, kept, settled, detail) : ERROR_NONE;
     if (error) return error;
-    error = store_files_swap(directory, partial, settled, detail);
+    error = manifest_remove(directory, detail);
+    if (!error) error = store_files_swap(directory, partial, settled, detail);
     bool is_swapped = store_files_bytes(partial) == 0;
     if (kept && !is_swapped) store_files_remove(kept);
     if (is_swapped) partial_guard(NULL);
@@ -134,6 +170,8 @@ static Error restore_locked(const RestoreOptions *options, ErrorDetail *detail, 
     bool has_old = store_files_bytes(options->directory) > 0;
     partial_remove_stale(options->directory, "restore");
     Error error = partial_path(store_path(options->directory, "restore").text, detail, &partial);
+    if (error) return error;
+    error = source_check(options->backup, &options->hooks, detail);
     if (error) return error;
     StoreCopy copy = {.from = options->backup, .to = partial.text};
     error = copy_make(&copy, store_files_bytes(options->backup), &options->hooks, detail);

@@ -10,7 +10,8 @@
 
 // Functions called before and after each long step, to show progress. Each may be NULL.
 typedef struct BackupHooks {
-    // `what` is "copying" or "checking". `file` is growing to about `bytes`. NULL and 0: unknown.
+    // `what` is "copying", "checking" or "hashing". `file` is growing to about `bytes`. NULL and 0:
+    // unknown.
     void (*begin)(void *context, const char *what, const char *file, uint64_t bytes);
     void (*end)(void *context);
     void *context;
@@ -25,10 +26,11 @@ typedef struct BackupOptions {
     BackupHooks hooks;
 } BackupOptions;
 
-// Copies what is committed at the beginning, and checks the copy. `out` is the result of the check.
-// ERROR_CORRUPT: the store is damaged (see `out`) or unreadable. ERROR_INVALID_ARGUMENT: `to`
-// exists, a path is too long, or the store is another instance (`out->is_read` is then true). Other
-// errors: as store_copy. After an error, no backup is left.
+// Copies what is committed at the beginning, checks the copy, and writes its manifest. `out` is the
+// result of the check. ERROR_CORRUPT: the store is damaged (see `out`) or unreadable, or it is
+// itself a backup that is not as its manifest says. ERROR_INVALID_ARGUMENT: `to` exists, a path is
+// too long, or the store is another instance (`out->is_read` is then true). Other errors: as
+// store_copy. After an error, no backup is left.
 MUST_USE Error backup_make(const BackupOptions *options, ErrorDetail *detail, Verified *out);
 
 typedef struct RestoreOptions {
@@ -38,10 +40,11 @@ typedef struct RestoreOptions {
     BackupHooks hooks;
 } RestoreOptions;
 
-// Replaces a store by a copy of a backup. The copy gets a new instance ID and has no events.
-// `*out_is_kept` is set if there was an old store, which is then in `kept`. ERROR_UNAVAILABLE: a
-// process has the store open. ERROR_CORRUPT: the backup is damaged. ERROR_IO, ERROR_STORE_FULL.
-// After an error, the store is unchanged.
+// Replaces a store by a copy of a backup, which must be as its manifest says, if it has one. The
+// copy gets a new instance ID and has no events. `*out_is_kept` is set if there was an old store,
+// which is then in `kept`. ERROR_UNAVAILABLE: a process has the store open. ERROR_CORRUPT: the
+// backup is damaged, or is not as its manifest says. ERROR_INVALID_ARGUMENT: a newer tine wrote the
+// manifest. ERROR_IO, ERROR_STORE_FULL. After an error, the store is unchanged.
 MUST_USE Error backup_restore(const RestoreOptions *options, ErrorDetail *detail, Verified *out,
                               bool *out_is_kept);
 

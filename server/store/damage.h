@@ -41,7 +41,8 @@
     X(CALL, "call", "calls, their external IDs and the head records disagree")                     \
     X(OPERATION, "operation", "operations and operations_by_age disagree")                         \
     X(EVENT, "event", "an event is missing or impossible")                                         \
-    X(EVENT_CHAIN, "event_chain", "an event does not name the previous one of its session")
+    X(EVENT_CHAIN, "event_chain", "an event does not name the previous one of its session")        \
+    X(MANIFEST, "manifest", "a file of a backup is not as its manifest says")
 
 typedef enum DamageKind {
 #define X(constant, name, text) DAMAGE_##constant,

@@ -14,10 +14,10 @@
 #include "os/lock.h"
 
 // All files of a store.
-static const char *const NAMES[STORE_FILES_COUNT] = {KV_FILE_DATA,      KV_FILE_LOCK,
-                                                     KV_FILE_PAIR,      KV_FILE_FLUSHED,
-                                                     KV_FILE_WALKED,    STORE_FILE_LOCK,
-                                                     STORE_FILE_CRASHES};
+static const char *const NAMES[STORE_FILES_COUNT] = {KV_FILE_DATA,       KV_FILE_LOCK,
+                                                     KV_FILE_PAIR,       KV_FILE_FLUSHED,
+                                                     KV_FILE_WALKED,     STORE_FILE_LOCK,
+                                                     STORE_FILE_CRASHES, STORE_FILE_MANIFEST};
 
 StorePath store_path(const char *directory, const char *name)
 {

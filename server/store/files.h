@@ -1,9 +1,9 @@
 // Store files: names the files of a store, and locks, measures, moves and removes a store as a set
 // of files.
 //
-// The directory of a store holds the files of kv/durable/file_names.h and the lock file below. It
-// may also hold an unfinished copy (store/partial.h), an unfinished migration (store/migrate.h),
-// and stores that were replaced.
+// The directory of a store holds the files of kv/durable/file_names.h and those below. It may also
+// hold an unfinished copy (store/partial.h), an unfinished migration (store/migrate.h), and stores
+// that were replaced.
 
 #pragma once
 
@@ -15,8 +15,9 @@
 #include "kv/durable/file_names.h"
 #include "report/error_detail.h"
 
-#define STORE_FILE_LOCK "tine.lock"       // locked by the process that has the store open
-#define STORE_FILE_CRASHES "tine.crashes" // notes of daemon/crash_notes.h
+#define STORE_FILE_LOCK "tine.lock"         // locked by the process that has the store open
+#define STORE_FILE_CRASHES "tine.crashes"   // notes of daemon/crash_notes.h
+#define STORE_FILE_MANIFEST "tine.manifest" // of a backup (store/manifest.h)
 
 enum { STORE_PATH_BYTES_MAX = PATH_BYTES_MAX + 64 }; // a directory and a name in it
 
@@ -66,7 +67,7 @@ void store_files_remove(const char *directory);
 
 // Fills in the paths that store_files_remove would remove. For callers that cannot build paths when
 // they need them, such as a signal handler.
-enum { STORE_FILES_COUNT = 7 };
+enum { STORE_FILES_COUNT = 8 };
 void store_files_paths(const char *directory, StorePath out_paths[STORE_FILES_COUNT]);
 
 // Links the data of the store in `directory` into the new directory `kept`, which then is a store,

@@ -25,6 +25,7 @@
 #include "os/directory.h"
 #include "report/log.h"
 #include "store/files.h"
+#include "store/manifest.h"
 #include "wire/encode.h"
 
 struct Store {
@@ -149,8 +150,10 @@ static Error store_open_directory(Store *store, ErrorDetail *detail)
         return error_say_errno(detail, errno, "there is no store in %s", store->directory);
     }
     if (store->options.is_beside) return ERROR_NONE;
-    return store_files_lock(store->directory, "stop it or take another directory", detail,
-                            &store->lock);
+    Error error = store_files_lock(store->directory, "stop it or take another directory", detail,
+                                   &store->lock);
+    // A backup that is opened for writing is a store like any other from now on.
+    return error || is_read_only ? error : manifest_remove(store->directory, detail);
 }
 
 Error store_attach(const StoreOptions *options, ErrorDetail *detail, Store **out_store,

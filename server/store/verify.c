@@ -1,7 +1,6 @@
 // Verification. The child process sends its result through a pipe. If it died, it sends nothing.
 
 #include "store/verify.h"
-#include "store/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +8,10 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "kv/commit_row.h"
+#include "store/manifest.h"
+#include "store/open.h"
 
 typedef struct PageCount {
     const VerifyOptions *options;
@@ -22,7 +25,24 @@ static void count_page(void *context, const PageFinding *finding)
     if (pages->options->found_page) pages->options->found_page(pages->options->context, finding);
 }
 
-static void check(const VerifyOptions *verify, Verified *out)
+static Error read_state(Store *store, Verified *out)
+{
+    Txn txn;
+    StoreState state;
+    CommitRow row = {.log_position = 0};
+    bool found;
+    Error error = txn_begin(store, /* is_write= */ false, NULL, &out->detail, &txn);
+    if (!error) error = txn_state(&txn, &state);
+    if (!error) error = commit_row_get(txn.kv, &found, &row);
+    txn_abort(&txn);
+    if (error) return error;
+    snprintf(out->instance_id, sizeof(out->instance_id), "%s", store_instance_id(store));
+    out->event_sequence = state.last_event_sequence;
+    out->log_position = row.log_position;
+    return ERROR_NONE;
+}
+
+static void check_rows(const VerifyOptions *verify, Verified *out)
 {
     PageCount pages = {.options = verify};
     PageWalkOptions walk = {.found = count_page, .context = &pages};
@@ -36,10 +56,29 @@ static void check(const VerifyOptions *verify, Verified *out)
     out->error = store_open(&options, &out->detail, &store);
     out->page_damage_count = pages.count;
     if (out->error) return;
-    snprintf(out->instance_id, sizeof(out->instance_id), "%s", store_instance_id(store));
-    out->error = store_check(store, &check_options, &out->result);
+    out->error = read_state(store, out);
+    if (!out->error) out->error = store_check(store, &check_options, &out->result);
     out->is_read = out->error == ERROR_NONE;
     store_close(store);
+}
+
+static void check(const VerifyOptions *verify, Verified *out)
+{
+    Error error = verify->is_copy
+                      ? ERROR_NONE
+                      : manifest_verify(verify->directory, &out->detail, &out->has_manifest);
+    bool is_other = error == ERROR_CORRUPT;
+    if (error && !is_other) {
+        out->error = error;
+        return;
+    }
+    if (is_other && verify->found_manifest) {
+        verify->found_manifest(verify->context, out->detail.text);
+    }
+    out->detail.text[0] = '\0';
+    check_rows(verify, out);
+    out->result.counts[DAMAGE_MANIFEST] += is_other;
+    out->result.damage_count += is_other;
 }
 
 static void become_checker(const VerifyOptions *options, int out)

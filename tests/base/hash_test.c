@@ -61,3 +61,25 @@ TEST(hash_pair_takes_empty_slices_and_long_ones)
     CHECK(hash_equal(one, hash_pair(slice(bytes, 50000), slice(bytes + 1, 50000))));
     CHECK(!hash_equal(one, hash_pair(slice(bytes, 50001), slice(bytes, 49999))));
 }
+
+TEST(a_hash_of_pieces_is_that_of_the_whole)
+{
+    static uint8_t bytes[5000];
+    char expected[HASH_HEX_BYTES + 1], got[HASH_HEX_BYTES + 1];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 7);
+    for (size_t piece = 1; piece <= sizeof bytes; piece = piece * 3 + 1) {
+        HashStream *stream = hash_stream_open();
+        CHECK(stream != NULL);
+        hash_stream_add(stream, (Slice){NULL, 0});
+        for (size_t at = 0; at < sizeof bytes; at += piece) {
+            size_t size = sizeof bytes - at < piece ? sizeof bytes - at : piece;
+            hash_stream_add(stream, slice(bytes + at, size));
+        }
+        hash_format(hash_stream_result(stream), got);
+        hash_format(hash_bytes(slice(bytes, sizeof bytes)), expected);
+        CHECK_STR(got, expected);
+        CHECK_STR(got, hex_of(hash_bytes(slice(bytes, sizeof bytes))));
+        hash_stream_close(stream);
+    }
+}

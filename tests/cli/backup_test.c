@@ -256,3 +256,67 @@ TEST(compacting_returns_space_and_changes_nothing_else)
     shell_ok(shell, "tine call MessagesForSession '{\"session_id\": \"%s\"}' | cmp - before",
              session_id);
 }
+
+TEST(a_backup_has_a_manifest_that_check_and_restore_compare)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_tined_start(shell);
+    make_session(shell);
+    shell_ok(shell, "tine backup plain && tine backup --compact compact");
+    shell_tined_stop(shell);
+    shell_ok(shell, "if command -v xxhsum; then cd plain && xxhsum -c tine.manifest; fi");
+    static const char *const NAMES[] = {"plain", "compact"};
+    for (size_t i = 0; i < sizeof(NAMES) / sizeof(*NAMES); i++) {
+        shell_ok(shell, "tine check %s && tine check --json %s | jq -e .has_manifest", NAMES[i],
+                 NAMES[i]);
+        shell_shows(shell, "the files are as the manifest says");
+        shell_ok(shell, "cp -r %s bad && echo >>bad/data.mdb", NAMES[i]);
+        shell_fails(shell, 1, "tine check bad");
+        shell_shows(shell, "manifest: bad/data.mdb has ");
+        shell_shows(shell, "but the manifest says ");
+        shell_fails(shell, 1, "tine check --json bad > json");
+        shell_ok(shell, "jq -e '.damage_count == 1 and .counts.manifest == 1 and .has_manifest "
+                        "and .damage[0].kind == \"manifest\"' json");
+        shell_fails(shell, 1, "tine restore-backup bad");
+        shell_says(shell, "but the manifest says ");
+        shell_fails(shell, 1, "tine backup --data bad copy");
+        shell_says(shell, "no backup was made");
+        shell_ok(shell, "tine backup --damaged --data bad copy && tine check copy && "
+                        "rm -r bad copy");
+    }
+    shell_ok(shell, "tine check && ls data/tine");
+    CHECK(!strstr(shell->output, "partial") && !strstr(shell->output, "before"));
+    CHECK(!strstr(shell->output, "tine.manifest"));
+    shell_ok(shell, "tine restore-backup plain && ls -R data/tine");
+    CHECK(!strstr(shell->output, "tine.manifest"));
+}
+
+TEST(a_backup_that_lost_its_data_is_damaged_and_not_missing)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "tine --url embedded:store new && tine backup --data store lost && "
+                    "rm lost/data.mdb");
+    shell_fails(shell, 1, "tine check lost");
+    shell_shows(shell, "manifest: lost/data.mdb is missing");
+    shell_fails(shell, 1, "tine check --json lost > json");
+    shell_ok(shell, "jq -e '.damage | map(.kind) == [\"manifest\", \"file\"]' json");
+    shell_fails(shell, 1, "tine restore-backup lost");
+    shell_says(shell, "data.mdb is missing");
+}
+
+TEST(a_backup_without_a_manifest_or_opened_for_writing_is_checked_as_before)
+{
+    CLEANUP(shell_close) Shell *shell = shell_open();
+    shell_ok(shell, "tine --url embedded:store new && tine backup --data store old && "
+                    "rm old/tine.manifest && tine check old && tine check --json old > json && "
+                    "jq -e '.has_manifest == false' json && tine restore-backup old --data new");
+    shell_ok(shell, "tine backup --data store opened && tine --url embedded:opened new && "
+                    "tine check opened && ls opened");
+    CHECK(!strstr(shell->output, "tine.manifest"));
+    shell_ok(shell, "tine backup --data store damaged && "
+                    "sed -i s/storage_format/storage_former/ damaged/tine.manifest");
+    shell_fails(shell, 1, "tine check damaged");
+    shell_shows(shell, "manifest: damaged/tine.manifest is damaged: ");
+    shell_fails(shell, 1, "tine restore-backup damaged");
+    shell_says(shell, "tine.manifest is damaged: ");
+}
