@@ -26,19 +26,12 @@ static void keep_first(void *context, const PageFinding *finding)
     if (first->asked && first->asked->found) first->asked->found(first->asked->context, finding);
 }
 
-static const char *pass_row(void *context, Slice key, Slice value)
-{
-    First *first = context;
-    return first->asked->row(first->asked->context, key, value);
-}
-
 static PageWalkOptions walk_options_make(const DataFileOptions *options, First *first)
 {
     return (PageWalkOptions){
         .is_quick = !first->asked,
         .is_for_reading = options->read_only,
         .found = keep_first,
-        .row = first->asked && first->asked->row ? pass_row : NULL,
         .context = first,
     };
 }

@@ -30,8 +30,8 @@ typedef struct DataFileOptions {
     unsigned long
         file_system_type; // statfs's f_type of the directory; 0: ask the kernel. For tests
     const char *boot_id;  // of this run of the kernel; NULL: ask the kernel. For tests
-    // The whole file is walked before LMDB reads it, with .found, .row and .context of this. NULL:
-    // only a quick walk. Borrowed until the open returns.
+    // The whole file is walked before LMDB reads it, with .found and .context of this. NULL: only a
+    // quick walk. Borrowed until the open returns.
     const PageWalkOptions *walk;
     bool accepts_damage; // no walk; for a copy byte by byte
 } DataFileOptions;
