@@ -59,7 +59,8 @@ MUST_USE Error check_each(Check *check, StoreTable table, Slice prefix, CheckVis
 MUST_USE Error check_skip_bad(Check *check, KvCursor *cursor, Error error, bool *inout_found,
                               KvRow *inout_row);
 
-// Looks up the row with this key. `out_value` may be NULL. A row with a wrong checksum is not found.
+// Looks up the row with this key. `out_value` may be NULL. A row with a wrong checksum counts as
+// not found.
 MUST_USE Error check_row(Check *check, StoreTable table, const Key *key, bool *out_found,
                          Slice *out_value);
 

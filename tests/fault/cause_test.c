@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -142,6 +143,48 @@ static void check_logged(const Scene *scene, const char *pattern)
 static void check_said(const Scene *scene, const char *pattern)
 {
     CHECK_STR(scene->said, with_directory(pattern));
+}
+
+// Changes a bit of the session's head, on every page that has it.
+static void damage_head(const Scene *scene)
+{
+    Ulid id;
+    CHECK(ulid_parse(slice_of(scene->session), &id));
+    Key record_key = key_session(id, SESSION_ROW_HEAD), stored = {.size = 0};
+    Key key = key_with_chunk(&record_key, 0);
+    key_add_u8(&stored, (uint8_t)(KV_TABLE_BYTE + STORE_TABLE_OPTIONS[TABLE_SESSIONS].number));
+    key_add(&stored, key.bytes, key.size);
+    int file = open(store_path(test_dir(), KV_FILE_DATA).text, O_RDWR | O_CLOEXEC);
+    struct stat status;
+    CHECK(file >= 0 && fstat(file, &status) == 0);
+    size_t size = (size_t)status.st_size;
+    uint8_t *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), *at = map;
+    CHECK(map != MAP_FAILED);
+    while ((at = memmem(at, (size_t)(map + size - at), stored.bytes, stored.size)) != NULL) {
+        at += stored.size;
+        at[20] ^= 1;
+    }
+    CHECK_EQ(munmap(map, size), 0);
+    CHECK_EQ(close(file), 0);
+}
+
+TEST(a_changed_row_is_told_and_other_calls_go_on)
+{
+    Scene scene;
+    scene_open(&scene, 0);
+    CHECK_EQ(append(&scene), ERROR_NONE);
+    damage_head(&scene);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(append(&scene), ERROR_CORRUPT);
+        CHECK(strstr(scene.said, "a row of sessions in ") != NULL);
+        CHECK(strstr(scene.said, "its checksum is wrong (key ") != NULL);
+        CHECK_EQ(get_session(&scene), ERROR_CORRUPT);
+    }
+    check_logged(&scene, "method=AppendMessage error=CORRUPT detail=\"a row of sessions in DIR");
+    engine_new_session(scene.engine, NULL, scene.session);
+    CHECK_EQ(append(&scene), ERROR_NONE);
+    CHECK_EQ(get_session(&scene), ERROR_NONE);
+    engine_close(scene.engine);
 }
 
 TEST(a_full_disk_is_told)
