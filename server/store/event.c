@@ -81,8 +81,11 @@ static Error event_prune(Txn *txn)
         bool found = false;
         if (count <= options->event_count_max) {
             Error error = event_date_oldest(txn, &found, &at);
-            if (error) return error;
-            if (!found || at >= state->time.now_ms - options->event_age_ms_max) return ERROR_NONE;
+            // A damaged event is removed: it must not keep others from writing.
+            bool is_damaged = error == ERROR_CORRUPT;
+            if (error && !is_damaged) return error;
+            if (!is_damaged && (!found || at >= state->time.now_ms - options->event_age_ms_max))
+                return ERROR_NONE;
         }
         Key key = key_event(state->first_event_sequence);
         Error error = record_delete(txn, TABLE_EVENTS, &key, NULL);

@@ -43,6 +43,7 @@ static Error operation_date_oldest(Txn *txn, bool *out_found, int64_t *out_at)
         Key key = key_operation_age(state->first_operation);
         Slice value;
         Error error = txn_get(txn, TABLE_OPERATIONS_BY_AGE, &key, out_found, &value);
+        if (error == ERROR_CORRUPT) return ERROR_NONE; // not found: it is deleted
         if (error || !*out_found) return error;
         if (!age_row_is_valid(value)) return refuse_age_row(txn);
         state->dated_operation = state->first_operation;
@@ -52,12 +53,18 @@ static Error operation_date_oldest(Txn *txn, bool *out_found, int64_t *out_at)
     return ERROR_NONE;
 }
 
+// A row whose checksum is wrong does not say which operation it is of. It is deleted alone, because
+// it must not keep others from writing.
 static Error operation_delete_oldest(Txn *txn)
 {
     Key age_key = key_operation_age(txn->state.first_operation);
     Slice value;
     bool found;
     Error error = txn_get(txn, TABLE_OPERATIONS_BY_AGE, &age_key, &found, &value);
+    if (error == ERROR_CORRUPT) {
+        error = txn_delete(txn, TABLE_OPERATIONS_BY_AGE, &age_key);
+        found = false;
+    }
     if (error) return error;
     if (found && !age_row_is_valid(value)) return refuse_age_row(txn);
     if (found) {

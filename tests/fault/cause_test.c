@@ -145,14 +145,11 @@ static void check_said(const Scene *scene, const char *pattern)
     CHECK_STR(scene->said, with_directory(pattern));
 }
 
-// Changes a bit of the session's head, on every page that has it.
-static void damage_head(const Scene *scene)
+// Changes a bit of the value or the checksum of a row, on every page that has it.
+static void damage_row(StoreTable table, Slice key)
 {
-    Ulid id;
-    CHECK(ulid_parse(slice_of(scene->session), &id));
-    Key record_key = key_session(id, SESSION_ROW_HEAD), stored = {.size = 0};
-    Key key = key_with_chunk(&record_key, 0);
-    key_add_u8(&stored, (uint8_t)(KV_TABLE_BYTE + STORE_TABLE_OPTIONS[TABLE_SESSIONS].number));
+    Key stored = {.size = 0};
+    key_add_u8(&stored, (uint8_t)(KV_TABLE_BYTE + STORE_TABLE_OPTIONS[table].number));
     key_add(&stored, key.bytes, key.size);
     int file = open(store_path(test_dir(), KV_FILE_DATA).text, O_RDWR | O_CLOEXEC);
     struct stat status;
@@ -160,12 +157,43 @@ static void damage_head(const Scene *scene)
     size_t size = (size_t)status.st_size;
     uint8_t *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), *at = map;
     CHECK(map != MAP_FAILED);
+    int count = 0;
     while ((at = memmem(at, (size_t)(map + size - at), stored.bytes, stored.size)) != NULL) {
         at += stored.size;
-        at[20] ^= 1;
+        at[6] ^= 1;
+        count++;
     }
+    CHECK(count > 0);
     CHECK_EQ(munmap(map, size), 0);
     CHECK_EQ(close(file), 0);
+}
+
+static void damage_head(const Scene *scene)
+{
+    Ulid id;
+    CHECK(ulid_parse(slice_of(scene->session), &id));
+    Key record_key = key_session(id, SESSION_ROW_HEAD);
+    Key key = key_with_chunk(&record_key, 0);
+    damage_row(TABLE_SESSIONS, key_slice(&key));
+}
+
+// The rows that each write reads, to see whether they are too old.
+TEST(a_changed_oldest_event_or_operation_does_not_keep_others_from_writing)
+{
+    Scene scene;
+    scene_open(&scene, 0);
+    RenameSessionRequest rename = RENAME_SESSION_REQUEST__INIT;
+    rename.session_id = scene.session;
+    CHECK_EQ(call(&scene, engine_request(METHOD_RENAME_SESSION, &rename, "op-1", 0)), ERROR_NONE);
+    engine_close(scene.engine);
+    Key event = key_event(1);
+    damage_row(TABLE_EVENTS, key_slice(&event));
+    Key operation = key_operation_age(1);
+    damage_row(TABLE_OPERATIONS_BY_AGE, key_slice(&operation));
+    CHECK_EQ(engine_open(&scene.options, NULL, &scene.engine), ERROR_NONE);
+    CHECK_EQ(call(&scene, engine_request(METHOD_RENAME_SESSION, &rename, "op-2", 0)), ERROR_NONE);
+    CHECK_EQ(append(&scene), ERROR_NONE);
+    engine_close(scene.engine);
 }
 
 TEST(a_changed_row_is_told_and_other_calls_go_on)
