@@ -86,8 +86,9 @@ enum {
     SET_BACK_SKIP_MS = 2 * 60 * 1000,    // of IDs after a power cut: FLUSH_MS_MAX and a long flush
     LOG_SEGMENT_BYTES_MIN = 1024 * 1024, // of the first segment of a store's log
     LOG_SEGMENT_BYTES_MAX = 16 * 1024 * 1024, // unless a record needs more
-    UNFLUSHED_BYTES_BEGIN = 8 * 1024 * 1024,  // a flush begins at once
-    UNFLUSHED_BYTES_MAX = 64 * 1024 * 1024,   // writes wait for the flush
+    FLUSH_DATA_MS = 5 * 1000,                 // until a commit is in data.mdb on the disk, too
+    UNFLUSHED_BYTES_BEGIN = 32 * 1024 * 1024, // of pages: a flush of data.mdb begins at once
+    UNFLUSHED_BYTES_MAX = 128 * 1024 * 1024,  // of pages: writes wait for the flush
 
     // The writer.
     LEADER_REQUEST_BYTES_MAX = 64 * 1024, // of a write that may run on the thread of a connection

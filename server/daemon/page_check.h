@@ -9,8 +9,8 @@
 
 typedef struct PageCheck PageCheck;
 
-// Starts the walk if one is due. `*out` is NULL if not. ERROR_OUT_OF_MEMORY: no memory or no thread.
-// The caller ends it with page_check_stop.
+// Starts the walk if one is due. `*out` is NULL if not. ERROR_OUT_OF_MEMORY: no memory or no
+// thread. The caller ends it with page_check_stop.
 MUST_USE Error page_check_start(Engine *engine, ErrorDetail *detail, PageCheck **out);
 
 // Ends the walk, if it still runs, and frees it. Call it before engine_end. NULL is allowed.

@@ -4,16 +4,16 @@
 #pragma once
 
 #include "kv/kv.h"
+#include "log/record.h"
 
 enum {
-    LOG_CHAIN_BYTES = 16,
-    COMMIT_ROW_BYTES = 8 + LOG_CHAIN_BYTES + 8 * KV_TABLES_MAX,
+    COMMIT_ROW_BYTES = 8 + HASH_BYTES + 8 + 8 * KV_TABLES_MAX,
 };
 
 typedef struct CommitRow {
-    uint64_t log_position;              // of the log's record with this commit; 0: there is no log
-    uint8_t log_chain[LOG_CHAIN_BYTES]; // the hash chain at that position
-    uint64_t rows[KV_TABLES_MAX];       // of each table, by its stored number
+    LogPlace place;               // of the log's record with this commit; zeros: there is no log
+    uint64_t log_key;             // that its records have; 0: there never was a log
+    uint64_t rows[KV_TABLES_MAX]; // of each table, by its stored number
 } CommitRow;
 
 // Reads the row. `*out_found` is false if nothing was ever committed. ERROR_CORRUPT: it has the
@@ -21,4 +21,4 @@ typedef struct CommitRow {
 MUST_USE Error commit_row_get(KvTxn *txn, bool *out_found, CommitRow *out);
 
 // Writes the row of a transaction that is about to commit. Errors as kv_put and commit_row_get.
-MUST_USE Error commit_row_put(KvTxn *txn);
+MUST_USE Error commit_row_put(KvTxn *txn, LogPlace place);

@@ -79,14 +79,43 @@ typedef struct KvOptions {
     KvSeam seam; // .before NULL: none
 } KvOptions;
 
-// Opens the file. The caller closes `*out_kv` with kv_close. A file with another sign is opened too:
-// the caller looks with kv_get_sign, and may read only named tables (named.h). Errors as
+// Opens the file. The caller closes `*out_kv` with kv_close. A file with another sign is opened
+// too: the caller looks with kv_get_sign, and may read only named tables (named.h). Errors as
 // data_file_open; `detail` says which. ERROR_CORRUPT also: there are rows, but the commit row is
 // missing or damaged.
 MUST_USE Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv);
 
+// Makes data.mdb complete by itself, without its log and flushed.mdb, before the file gets another
+// name or place. Nobody has the store open; a missing file is left missing. `options` as for
+// kv_open, for writing. Errors as kv_open and kv_flush.
+MUST_USE Error kv_settle(const KvOptions *options, ErrorDetail *detail);
+
+// Removes the log of a settled store. The names of its files are then free.
+void kv_remove_log(const char *directory);
+
 // No transaction may be open. All that was committed is on the disk then. NULL is allowed.
 void kv_close(Kv *kv);
+
+// Returns when all that was committed before is on the disk: at once unless the store is relaxed.
+// ERROR_IO: it may not be there, the store takes no more writes and must be closed.
+// ERROR_UNAVAILABLE: the file was opened before a fork. `detail` has the cause.
+MUST_USE Error kv_flush(Kv *kv, ErrorDetail *detail);
+
+// Returns whether a flush of the log or of data.mdb has failed. From then on write transactions are
+// ERROR_IO.
+bool kv_has_failed(const Kv *kv);
+
+// Copies the cause of that. Only after kv_has_failed returned true.
+void kv_tell_failure(const Kv *kv, ErrorDetail *detail);
+
+typedef struct KvFlushStats {
+    bool is_relaxed;
+    uint64_t commits;  // that are not on the disk yet
+    uint64_t bytes;    // of these in the log
+    int64_t oldest_ms; // how long ago the oldest of them was
+} KvFlushStats;
+
+void kv_flush_stats(const Kv *kv, KvFlushStats *out);
 
 // The file, for the functions of server/kv/durable. Borrowed until kv_close.
 DataFile *kv_file(const Kv *kv);
@@ -97,8 +126,8 @@ MUST_USE Error kv_get_sign(KvTxn *txn, bool *out_found, Slice *out_value);
 // Puts the sign of KvOptions. For the first transaction of a new file.
 MUST_USE Error kv_put_sign(KvTxn *txn);
 
-// Reads what the file contains: nothing at all (`*out_is_empty`), or rows (`*out_has_rows`), or only
-// named tables (neither).
+// Reads what the file contains: nothing at all (`*out_is_empty`), or rows (`*out_has_rows`), or
+// only named tables (neither).
 MUST_USE Error kv_survey(KvTxn *txn, bool *out_is_empty, bool *out_has_rows);
 
 // Replaces the seam. No transaction may be open.

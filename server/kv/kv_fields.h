@@ -5,9 +5,11 @@
 
 #include <assert.h>
 
+#include "base/buffer.h"
 #include "base/limits.h"
 #include "kv/durable/data_file_fields.h"
 #include "kv/kv.h"
+#include "log/log.h"
 
 struct Kv {
     DataFile *file; // owned
@@ -18,6 +20,13 @@ struct Kv {
     const KvTableOptions *tables; // borrowed
     KvSign sign;                  // borrowed
     atomic_uint_fast64_t *tags;   // owned; of rows that were verified (stored_row.h)
+    Log *log;                     // owned; NULL: the file is read-only or ephemeral
+    bool is_relaxed;              // commits do not wait for the log's flush
+
+    // Used by write transactions only.
+    LogPlace place;   // of the last record
+    uint64_t log_key; // of all records
+    Buffer log_body;  // rows that the open transaction has put and deleted
 
     // Every transaction writes these. They have a cache line of their own, so that readers of the
     // fields above need not wait.
@@ -49,6 +58,13 @@ MUST_USE Error kv_txn_fail(KvTxn *txn, int code, const char *operation);
 
 // The same for a failure that is already known as an error.
 MUST_USE Error kv_txn_note_failure(KvTxn *txn, Error error);
+
+// Frees our part of a transaction, just before LMDB's part ends. From then on another thread may be
+// the writer.
+void kv_txn_forget(KvTxn *txn);
+
+// There was no room: clears the slots of dead readers, which may hold pages, and asks for a flush.
+void kv_make_room(Kv *kv);
 
 static inline Error kv_ask_seam(const Kv *kv, KvOperation operation, KvTable table)
 {

@@ -6,10 +6,12 @@
 #include "kv/commit_row.h"
 #include "kv/durable/data_file.h"
 #include "kv/durable/file_names.h"
-#include "kv/kv_fields.h"
+#include "kv/durable/flush.h"
+#include "kv/durable/lmdb_error.h"
+#include "kv/kv_log.h"
 
-static Error open_tree(Kv *kv, ErrorDetail *detail);
-static Error check_tree(KvTxn *txn);
+static Error open_tree(Kv *kv, ErrorDetail *detail, bool *out_is_other);
+static Error check_tree(KvTxn *txn, bool *out_is_other);
 
 Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv)
 {
@@ -26,7 +28,10 @@ Error kv_open(const KvOptions *options, ErrorDetail *detail, Kv **out_kv)
                            : error_say(detail, ERROR_OUT_OF_MEMORY, "no memory to open the store");
     if (!error) {
         kv->lmdb = kv->file->lmdb;
-        error = open_tree(kv, detail);
+        bool is_other;
+        error = open_tree(kv, detail, &is_other);
+        if (!error && !is_other) error = flush_start(kv->file, &options->file, detail);
+        if (!error && !is_other) error = kv_log_open(kv, &options->file, detail);
     }
     if (error) {
         kv_close(kv);
@@ -41,9 +46,29 @@ void kv_close(Kv *kv)
     if (!kv) return;
     bool is_ours = kv->file && !data_file_is_of_parent(kv->file);
     assert(!is_ours || atomic_load(&kv->txn_count) == 0);
-    data_file_close(kv->file);
+    data_file_close(kv->file); // its last flush may still trim the log
+    if (is_ours) kv_log_close(kv);
+    buffer_free(&kv->log_body);
     free(kv->tags);
     free(kv);
+}
+
+Error kv_settle(const KvOptions *options, ErrorDetail *detail)
+{
+    FileId id = {.inode = 0};
+    Kv *kv = NULL;
+    int code = file_at_identify(options->file.directory, KV_FILE_DATA, &id);
+    if (code) return lmdb_fail(detail, code, "open", options->file.directory, KV_FILE_DATA);
+    if (id.inode == 0) return ERROR_NONE;
+    Error error = kv_open(options, detail, &kv);
+    if (!error) error = flush_commits(kv->file, detail);
+    kv_close(kv);
+    return error;
+}
+
+void kv_remove_log(const char *directory)
+{
+    kv_log_remove(directory);
 }
 
 DataFile *kv_file(const Kv *kv)
@@ -74,7 +99,7 @@ Error kv_survey(KvTxn *txn, bool *out_is_empty, bool *out_has_rows)
     return ERROR_NONE;
 }
 
-static Error open_tree(Kv *kv, ErrorDetail *detail)
+static Error open_tree(Kv *kv, ErrorDetail *detail, bool *out_is_other)
 {
     KvSeam seam = kv->seam;
     kv->seam = (KvSeam){NULL, NULL};
@@ -82,7 +107,7 @@ static Error open_tree(Kv *kv, ErrorDetail *detail)
     Error error = kv_begin(kv, /* is_write= */ false, detail, &txn);
     if (!error) {
         int code = mdb_dbi_open(txn->lmdb, NULL, 0, &kv->tree);
-        error = code ? kv_txn_fail(txn, code, "read") : check_tree(txn);
+        error = code ? kv_txn_fail(txn, code, "read") : check_tree(txn, out_is_other);
         kv_abort(&txn);
     }
     kv->seam = seam;
@@ -101,12 +126,13 @@ static Error has_other_sign(KvTxn *txn, bool *out)
     return error;
 }
 
-static Error check_tree(KvTxn *txn)
+static Error check_tree(KvTxn *txn, bool *out_is_other)
 {
-    bool is_empty, has_rows, is_other = false, found = false;
+    bool is_empty, has_rows, found = false;
+    *out_is_other = false;
     Error error = kv_survey(txn, &is_empty, &has_rows);
-    if (!error && !is_empty) error = has_other_sign(txn, &is_other);
-    if (error || !has_rows || is_other) return error;
+    if (!error && !is_empty) error = has_other_sign(txn, out_is_other);
+    if (error || !has_rows || *out_is_other) return error;
     CommitRow row;
     error = commit_row_get(txn, &found, &row);
     if (error || found) return error;

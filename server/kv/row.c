@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "kv/kv_log.h"
 #include "kv/stored_row.h"
 
 static Error put_row(KvTxn *txn, KvTable table, Slice key, Slice value, unsigned flags,
@@ -88,13 +89,32 @@ static int put_cursor(KvTxn *txn, KvTable table, MDB_cursor **out_cursor)
     return 0;
 }
 
+// Notes a row for the log, before it is written: a value may borrow from pages that a put moves.
+static Error note_in_log(KvTxn *txn, KvTable table, bool is_put, Slice key, Slice value,
+                         size_t *out_mark)
+{
+    *out_mark = 0;
+    if (!txn->kv->log) return ERROR_NONE;
+    LogRow row = {
+        .is_put = is_put,
+        .table = txn->kv->tables[table].number,
+        .key = key,
+        .value = value,
+    };
+    Error error = kv_log_note(txn, &row, out_mark);
+    return error ? kv_txn_note_failure(txn, error) : ERROR_NONE;
+}
+
 // All puts of rows pass here.
 static Error put_row(KvTxn *txn, KvTable table, Slice key, Slice value, unsigned flags,
                      bool *out_is_put)
 {
     assert(txn->is_write);
+    size_t mark;
     Error error = kv_ask_seam(txn->kv, KV_PUT, table);
     if (error) return kv_txn_note_failure(txn, error);
+    error = note_in_log(txn, table, true, key, value, &mark);
+    if (error) return error;
 
     uint8_t bytes[STORED_KEY_BYTES_MAX];
     MDB_val lmdb_key = stored_key(stored_table_byte(txn->kv, table), key, bytes);
@@ -103,6 +123,7 @@ static Error put_row(KvTxn *txn, KvTable table, Slice key, Slice value, unsigned
     if (code == 0) {
         code = stored_row_put(txn->lmdb, txn->kv->tree, cursor, &lmdb_key, value, flags);
     }
+    if (code) kv_log_forget(txn, mark);
     if (code && code != MDB_KEYEXIST) return kv_txn_fail(txn, code, "write");
     *out_is_put = code == 0;
     return code ? ERROR_NONE : note_write(txn, table, value.size, cursor);
@@ -112,13 +133,17 @@ static Error put_row(KvTxn *txn, KvTable table, Slice key, Slice value, unsigned
 static Error delete_row(KvTxn *txn, KvTable table, Slice key, bool *out_found)
 {
     assert(txn->is_write);
+    size_t mark;
     Error error = kv_ask_seam(txn->kv, KV_DELETE, table);
     if (error) return kv_txn_note_failure(txn, error);
+    error = note_in_log(txn, table, false, key, (Slice){NULL, 0}, &mark);
+    if (error) return error;
 
     close_puts(txn, NULL); // the pages that they are on may be merged with others
     uint8_t bytes[STORED_KEY_BYTES_MAX];
     MDB_val lmdb_key = stored_key(stored_table_byte(txn->kv, table), key, bytes);
     int code = mdb_del(txn->lmdb, txn->kv->tree, &lmdb_key, NULL);
+    if (code) kv_log_forget(txn, mark);
     if (code && code != MDB_NOTFOUND) return kv_txn_fail(txn, code, "write");
     *out_found = code == 0;
     return code ? ERROR_NONE : note_write(txn, table, 0, NULL);

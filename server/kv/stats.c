@@ -27,7 +27,7 @@ Error kv_stats(Kv *kv, ErrorDetail *detail, KvStats *out_stats)
         .map_bytes = info.me_mapsize,
         .used_bytes = (info.me_last_pgno + 1) * tree.ms_psize,
         .readers = readers.count,
-        .readers_max = info.me_maxreaders,
+        .readers_max = info.me_maxreaders - reader_slots_of_pins(kv->file->is_ephemeral),
         .last_txn = info.me_last_txnid,
         .oldest_reader_txn = readers.count ? readers.oldest_txn : info.me_last_txnid,
         .oldest_reader_pid = readers.oldest_pid,

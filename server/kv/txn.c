@@ -8,22 +8,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "kv/commit_row.h"
-#include "kv/durable/commit_error.h"
 #include "kv/durable/file_names.h"
 #include "kv/durable/flush.h"
 #include "kv/durable/lmdb_error.h"
 #include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
-#include "kv/kv_fields.h"
+#include "kv/kv_log.h"
 
 static int begin_in_lmdb(Kv *kv, bool is_write, MDB_txn **out_lmdb);
 static int begin_reader(Kv *kv, MDB_txn **out_lmdb);
-static void forget_txn(KvTxn *txn);
 
 static _Thread_local char this_thread; // its address tells threads apart
 
-static void make_room(Kv *kv)
+void kv_make_room(Kv *kv)
 {
     reader_slots_clear_dead(kv->file);
     if (kv->file->flusher) flush_want(kv->file->flusher);
@@ -37,7 +34,7 @@ Error kv_txn_note_failure(KvTxn *txn, Error error)
     txn->failure = error;
     txn->write_count++;
     // A dead reader may hold the pages that are missing; the next transaction finds them then.
-    if (error == ERROR_STORE_FULL) make_room(txn->kv);
+    if (error == ERROR_STORE_FULL) kv_make_room(txn->kv);
     return error;
 }
 
@@ -49,11 +46,15 @@ __attribute__((cold)) Error kv_txn_fail(KvTxn *txn, int code, const char *operat
                                lmdb_fail(txn->detail, code, operation, directory, KV_FILE_DATA));
 }
 
-// A relaxed store has its name checked by each flush.
-static Error admit_write(Kv *kv, ErrorDetail *detail)
+// A store whose log or file could not be written takes no more writes; one with too much that is
+// not flushed waits. A relaxed store has its name checked by each flush of data.mdb, others here.
+static Error admit(Kv *kv, ErrorDetail *detail)
 {
-    Flusher *flusher = kv->file->flusher;
-    return flusher ? flush_admit(flusher, detail) : ownership_check_name(kv->file, detail);
+    if (kv->log && atomic_load(&kv->log->has_failed)) {
+        return error_say(detail, ERROR_IO, "%s", kv->log->failure.text);
+    }
+    Error error = kv->is_relaxed ? ERROR_NONE : ownership_check_name(kv->file, detail);
+    return error || !kv->file->flusher ? error : flush_admit(kv->file->flusher, detail);
 }
 
 Error kv_begin(Kv *kv, bool is_write, ErrorDetail *detail, KvTxn **out_txn)
@@ -61,7 +62,7 @@ Error kv_begin(Kv *kv, bool is_write, ErrorDetail *detail, KvTxn **out_txn)
     assert(!(is_write && kv->file->is_read_only));
     if (data_file_is_of_parent(kv->file)) return data_file_refuse_child(detail);
     Error error = kv_ask_seam(kv, is_write ? KV_BEGIN_WRITE : KV_BEGIN_READ, 0);
-    if (!error && is_write) error = admit_write(kv, detail);
+    if (!error && is_write) error = admit(kv, detail);
     if (error) return error;
 
     KvTxn *txn = malloc(sizeof(*txn));
@@ -78,6 +79,7 @@ Error kv_begin(Kv *kv, bool is_write, ErrorDetail *detail, KvTxn **out_txn)
         free(txn);
         return lmdb_fail(detail, code, "begin a transaction on", kv->file->directory, KV_FILE_DATA);
     }
+    if (is_write) kv_log_begin(txn);
     atomic_fetch_add_explicit(&kv->txn_count, 1, memory_order_relaxed);
     if (is_write) error = ownership_check_txn(kv->file, mdb_txn_id(txn->lmdb), detail);
     if (error) {
@@ -138,53 +140,6 @@ static int begin_reader(Kv *kv, MDB_txn **out_lmdb)
     return code;
 }
 
-// Estimates the bytes of pages that the commit writes: two pages for each table, a leaf for each
-// row, what the values fill, and LMDB's own.
-static uint64_t page_bytes_of(const KvTxn *txn)
-{
-    enum { PAGE_BYTES = 4096, OWN_PAGES = 4 };
-    uint64_t tables = (uint64_t)__builtin_popcount(txn->tables_written);
-    return (OWN_PAGES + 2 * tables + txn->write_count) * PAGE_BYTES + txn->value_bytes;
-}
-
-Error kv_commit(KvTxn **inout_txn)
-{
-    KvTxn *txn = *inout_txn;
-    Kv *kv = txn->kv;
-    if (!txn->is_write || data_file_is_of_parent(kv->file)) {
-        bool is_child = data_file_is_of_parent(kv->file);
-        Error error = is_child ? data_file_refuse_child(txn->detail) : ERROR_NONE;
-        kv_abort(inout_txn);
-        return error;
-    }
-    Error error = txn->failure;
-    if (!error) error = kv_ask_seam(kv, KV_COMMIT, 0);
-    if (!error && txn->write_count > 0) error = commit_row_put(txn);
-    uint64_t txn_id = mdb_txn_id(txn->lmdb);
-    if (!error) error = ownership_note_commit(kv->file, txn_id, txn->detail);
-    if (error) {
-        kv_abort(inout_txn);
-        return error;
-    }
-    MDB_txn *lmdb = txn->lmdb;
-    bool is_changed = txn->write_count > 0;
-    uint64_t bytes = page_bytes_of(txn);
-    ErrorDetail *detail = txn->detail;
-    forget_txn(txn);
-    *inout_txn = NULL;
-    int code = mdb_txn_commit(lmdb);
-    if (code) {
-        ownership_forget_commit(kv->file, txn_id);
-        error = commit_error(kv->file, code, detail);
-        if (error == ERROR_STORE_FULL) make_room(kv);
-        return error;
-    }
-    if (kv->file->flusher && is_changed) flush_committed(kv->file->flusher, txn_id, bytes);
-
-    (void)kv_ask_seam(kv, KV_COMMITTED, 0);
-    return ERROR_NONE;
-}
-
 void kv_abort(KvTxn **inout_txn)
 {
     KvTxn *txn = *inout_txn;
@@ -192,14 +147,12 @@ void kv_abort(KvTxn **inout_txn)
 
     // In a child of fork the slot and the lock are the parent's. Ending would take them from it.
     MDB_txn *lmdb = data_file_is_of_parent(txn->kv->file) ? NULL : txn->lmdb;
-    forget_txn(txn);
+    kv_txn_forget(txn);
     *inout_txn = NULL;
     if (lmdb) mdb_txn_abort(lmdb);
 }
 
-// Frees our part of a transaction, just before LMDB's part ends. From then on another thread may be
-// the writer.
-static void forget_txn(KvTxn *txn)
+void kv_txn_forget(KvTxn *txn)
 {
     assert(txn->cursor_count == 0);
     Kv *kv = txn->kv;

@@ -29,7 +29,12 @@ typedef struct LogOps {
 
 struct Log {
     const LogOps *ops;
-    atomic_uint_fast64_t appended; // position of the last record
-    atomic_uint_fast64_t flushed;  // the log is on the disk up to this position
-    atomic_uint_fast64_t bytes;    // of all records since the log was opened
+    atomic_uint_fast64_t appended;       // position of the last record
+    atomic_uint_fast64_t appended_bytes; // of all records since the log was opened
+    atomic_uint_fast64_t flushed;        // the log is on the disk up to this position
+    atomic_uint_fast64_t flushed_bytes;
+    atomic_int_fast64_t
+        oldest_ns;          // when the first record that is not flushed was appended; 0: none
+    ErrorDetail failure;    // set before has_failed, and never again
+    atomic_bool has_failed; // a write or a flush: nothing is appended any more
 };

@@ -38,8 +38,6 @@ typedef struct LogFile {
 
     pthread_mutex_t make_mutex;
     pthread_mutex_t flush_mutex;
-    ErrorDetail failure; // set before has_failed, and never again
-    atomic_bool has_failed;
 
     pthread_mutex_t mutex; // guards all below
     pthread_cond_t wakes;
@@ -50,7 +48,6 @@ typedef struct LogFile {
     uint64_t last_number;
     uint64_t trimmed; // records up to this position are not needed
     bool wants_ready, wants_trim, is_stopping;
-    atomic_int_fast64_t oldest_ns; // when the first record that is not flushed was appended
 } LogFile;
 
 static Error append(Log *log, const LogRecord *record, const uint8_t header[LOG_HEADER_BYTES],
@@ -62,14 +59,11 @@ static void *keep(void *context);
 
 static const LogOps OPS = {.append = append, .flush = flush, .trim = trim, .close = close_log};
 
-static bool path_of(const char *directory, char out[PATH_BYTES_MAX])
+// Copies the path of the directory, to which names of segments are added.
+static Error copy_path(const char *directory, ErrorDetail *detail, char out[PATH_BYTES_MAX])
 {
-    return snprintf(out, PATH_BYTES_MAX, "%s/" LOG_DIRECTORY, directory) < PATH_BYTES_MAX - 32;
-}
-
-static Error too_long(ErrorDetail *detail)
-{
-    return error_say(detail, ERROR_INVALID_ARGUMENT, "the path of the store's log is too long");
+    if (snprintf(out, PATH_BYTES_MAX, "%s", directory) < PATH_BYTES_MAX - 32) return ERROR_NONE;
+    return error_say(detail, ERROR_INVALID_ARGUMENT, "the path of the log is too long");
 }
 
 static LogFile *log_new(const LogFileOptions *options)
@@ -108,17 +102,23 @@ static void log_free(LogFile *log)
 }
 
 // The segments of earlier runs are only waiting to be removed: the rows get all their records now.
-static Error take_over(LogFile *log, LogPlace rows, const LogTaker *taker, ErrorDetail *detail,
-                       LogFound *out_found)
+static Error take_over(LogFile *log, LogScanOptions scan, const LogTaker *taker,
+                       ErrorDetail *detail, LogFound *out_found)
 {
     Error error = segment_list(log->directory, detail, &log->segments, &log->count);
     if (error) return error;
     log->capacity = log->count;
-    error = log_scan(log->directory, log->segments, log->count, rows, taker, detail, out_found);
+    scan.directory = log->directory;
+    scan.segments = log->segments;
+    scan.count = log->count;
+    error = log_scan(&scan, taker, detail, out_found);
     if (error) return error;
     for (size_t i = 0; i < log->count; i++)
         log->segments[i].last_position = out_found->end.position;
     if (log->count > 0) log->last_number = log->segments[log->count - 1].number;
+    // A process that died may have made the directory, and not flushed its name.
+    if (log->count == 0) error = directory_flush_above(log->directory, detail);
+    if (error) return error;
     atomic_store(&log->log.appended, out_found->end.position);
     atomic_store(&log->log.flushed, out_found->end.position);
     return ERROR_NONE;
@@ -129,9 +129,10 @@ Error log_file_open(const LogFileOptions *options, LogPlace rows, const LogTaker
 {
     LogFile *log = log_new(options);
     if (!log) return error_say(detail, ERROR_OUT_OF_MEMORY, "no memory to open the log");
-    Error error = path_of(options->directory, log->directory) ? ERROR_NONE : too_long(detail);
+    Error error = copy_path(options->directory, detail, log->directory);
     if (!error) error = directory_make(log->directory, detail);
-    if (!error) error = take_over(log, rows, taker, detail, out_found);
+    LogScanOptions scan = {.rows = rows, .key = options->key};
+    if (!error) error = take_over(log, scan, taker, detail, out_found);
     if (!error) error = thread_start(&log->keeper, keep, log, "keep the log", detail);
     if (error) {
         log_free(log);
@@ -142,39 +143,26 @@ Error log_file_open(const LogFileOptions *options, LogPlace rows, const LogTaker
     return ERROR_NONE;
 }
 
-Error log_file_check(const char *directory, LogPlace rows, ErrorDetail *detail, LogFound *out_found)
-{
-    char path[PATH_BYTES_MAX];
-    Segment *segments;
-    size_t count;
-    if (!path_of(directory, path)) return too_long(detail);
-    Error error = segment_list(path, detail, &segments, &count);
-    if (!error) error = log_scan(path, segments, count, rows, NULL, detail, out_found);
-    free(segments);
-    return error;
-}
-
 void log_file_remove(const char *directory)
 {
-    char path[PATH_BYTES_MAX];
-    if (path_of(directory, path)) directory_remove(path);
+    directory_remove(directory);
 }
 
 // Logs a failure and notes it for good, unless there was one before. `flush_mutex` must be held.
 static Error fail(LogFile *log, int code, const char *what, uint64_t number)
 {
-    if (atomic_load(&log->has_failed)) return ERROR_IO;
+    if (atomic_load(&log->log.has_failed)) return ERROR_IO;
     char path[PATH_BYTES_MAX];
     segment_path(log->directory, number, path);
-    Error error = error_say_errno(&log->failure, code, "cannot %s %s", what, path);
-    log_write(LOG_ERROR, "the log cannot be written", "detail=\"%s\"", log->failure.text);
-    atomic_store(&log->has_failed, true);
+    Error error = error_say_errno(&log->log.failure, code, "cannot %s %s", what, path);
+    log_write(LOG_ERROR, "the log cannot be written", "detail=\"%s\"", log->log.failure.text);
+    atomic_store(&log->log.has_failed, true);
     return error ? ERROR_IO : ERROR_NONE;
 }
 
 static Error explain(const LogFile *log, Error error, ErrorDetail *detail)
 {
-    return error ? error_say(detail, error, "%s", log->failure.text) : ERROR_NONE;
+    return error ? error_say(detail, error, "%s", log->log.failure.text) : ERROR_NONE;
 }
 
 // ---- Segments ----
@@ -231,6 +219,15 @@ static Error reopen(const LogFile *log, Segment *segment, ErrorDetail *detail)
     return error_say_errno(detail, errno, "cannot open %s", path);
 }
 
+// Gives a segment that was taken off the list a new number, or removes it.
+static bool reuse(const LogFile *log, uint64_t number, ErrorDetail *detail, Segment *segment)
+{
+    bool is_reused = reopen(log, segment, detail) == ERROR_NONE &&
+                     segment_reuse(log->directory, number, detail, segment) == ERROR_NONE;
+    if (!is_reused) segment_remove(log->directory, segment);
+    return is_reused;
+}
+
 // Makes a segment: an old one under a new number, or a new file. `make_mutex` must be held.
 static Error prepare(LogFile *log, uint64_t needed, ErrorDetail *detail, Segment *out)
 {
@@ -238,13 +235,25 @@ static Error prepare(LogFile *log, uint64_t needed, ErrorDetail *detail, Segment
     uint64_t number = ++log->last_number;
     uint64_t bytes = bytes_of_next(log, needed);
     pthread_mutex_unlock(&log->mutex);
-    if (take_trimmed_locked(log, bytes, out)) {
-        bool is_reused = reopen(log, out, detail) == ERROR_NONE &&
-                         segment_reuse(log->directory, number, detail, out) == ERROR_NONE;
-        if (is_reused) return ERROR_NONE;
-        segment_remove(log->directory, out);
-    }
+    if (take_trimmed_locked(log, bytes, out) && reuse(log, number, detail, out)) return ERROR_NONE;
     return segment_make(log->directory, number, bytes, detail, out);
+}
+
+// On a full disk: begins the current segment anew, if none of its records is needed, or takes an
+// old one that is large enough. The caller is the thread that appends, and holds `make_mutex`.
+static bool take_on_full_disk(LogFile *log, uint64_t needed, Segment *out)
+{
+    ErrorDetail detail;
+    pthread_mutex_lock(&log->flush_mutex);
+    pthread_mutex_lock(&log->mutex);
+    uint64_t number = ++log->last_number;
+    uint64_t current = log->has_current ? log->segments[log->count - 1].number : 0;
+    log->has_current = false; // so that it may be taken
+    bool is_taken = take_trimmed(log, needed, out);
+    log->has_current = current > 0 && !(is_taken && out->number == current);
+    pthread_mutex_unlock(&log->mutex);
+    pthread_mutex_unlock(&log->flush_mutex);
+    return is_taken && reuse(log, number, &detail, out);
 }
 
 static bool list_reserve(LogFile *log)
@@ -268,7 +277,9 @@ static Error take_ready(LogFile *log, uint64_t needed, ErrorDetail *detail, Segm
     pthread_mutex_unlock(&log->mutex);
     if (out->file >= 0 && out->bytes >= needed) return ERROR_NONE;
     if (out->file >= 0) segment_remove(log->directory, out);
-    return prepare(log, needed, detail, out);
+    Error error = prepare(log, needed, detail, out);
+    if (error == ERROR_STORE_FULL && take_on_full_disk(log, needed, out)) return ERROR_NONE;
+    return error;
 }
 
 // Makes a segment with room for `needed` bytes the current one.
@@ -351,7 +362,7 @@ static Error append(Log *base, const LogRecord *record, const uint8_t header[LOG
                     ErrorDetail *detail)
 {
     LogFile *log = (LogFile *)base;
-    if (atomic_load(&log->has_failed)) return explain(log, ERROR_IO, detail);
+    if (atomic_load(&log->log.has_failed)) return explain(log, ERROR_IO, detail);
     uint64_t size = log_record_bytes(record->body.size);
     uint64_t needed = record->kind == LOG_VOID ? size : size + VOID_BYTES;
     Segment current;
@@ -368,9 +379,9 @@ static Error append(Log *base, const LogRecord *record, const uint8_t header[LOG
     segment->last_position = record->position;
     segment->is_unflushed = true;
     atomic_store(&base->appended, record->position);
-    atomic_fetch_add(&base->bytes, size);
-    if (log->flush_ns > 0 && atomic_load(&log->oldest_ns) == 0) {
-        atomic_store(&log->oldest_ns, clock_monotonic_ns());
+    atomic_fetch_add(&base->appended_bytes, size);
+    if (log->flush_ns > 0 && atomic_load(&base->oldest_ns) == 0) {
+        atomic_store(&base->oldest_ns, clock_monotonic_ns());
         pthread_cond_signal(&log->wakes);
     }
     want_ready(log, segment);
@@ -395,11 +406,12 @@ static bool take_unflushed(LogFile *log, Segment *out)
 // `flush_mutex` must be held: no segment is closed meanwhile.
 static Error flush_all(LogFile *log)
 {
-    if (atomic_load(&log->has_failed)) return ERROR_IO;
+    if (atomic_load(&log->log.has_failed)) return ERROR_IO;
     Segment segment;
     pthread_mutex_lock(&log->mutex);
     uint64_t appended = atomic_load(&log->log.appended);
-    atomic_store(&log->oldest_ns, 0);
+    uint64_t bytes = atomic_load(&log->log.appended_bytes);
+    atomic_store(&log->log.oldest_ns, 0);
     while (take_unflushed(log, &segment)) {
         pthread_mutex_unlock(&log->mutex);
         if (fdatasync(segment.file) != 0) return fail(log, errno, "flush", segment.number);
@@ -407,6 +419,7 @@ static Error flush_all(LogFile *log)
     }
     pthread_mutex_unlock(&log->mutex);
     atomic_store(&log->log.flushed, appended);
+    atomic_store(&log->log.flushed_bytes, bytes);
     return ERROR_NONE;
 }
 
@@ -417,7 +430,7 @@ static Error flush(Log *base, ErrorDetail *detail)
     uint64_t wanted = atomic_load(&base->appended);
     pthread_mutex_lock(&log->flush_mutex);
     // The thread that had the mutex may have flushed it already.
-    if (atomic_load(&base->flushed) < wanted || atomic_load(&log->has_failed)) {
+    if (atomic_load(&base->flushed) < wanted || atomic_load(&log->log.has_failed)) {
         error = flush_all(log);
     }
     pthread_mutex_unlock(&log->flush_mutex);
@@ -484,8 +497,8 @@ static void make_ready(LogFile *log)
 // Returns whether it is time for a flush. `mutex` must be held.
 static bool is_flush_due(const LogFile *log, struct timespec *out_until)
 {
-    int64_t oldest_ns = atomic_load(&log->oldest_ns);
-    if (oldest_ns == 0 || atomic_load(&log->has_failed)) return false;
+    int64_t oldest_ns = atomic_load(&log->log.oldest_ns);
+    if (oldest_ns == 0 || atomic_load(&log->log.has_failed)) return false;
     int64_t until_ns = oldest_ns + log->flush_ns;
     *out_until =
         (struct timespec){.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};

@@ -1,4 +1,4 @@
-// The local log: segments in DIRECTORY/log.
+// The local log: segments in a directory of their own.
 //
 // A segment that is nearly full has its successor ready, so an append makes no file. Segments that
 // are not needed any more become the next ones, and a new store begins with a small one.
@@ -9,7 +9,8 @@
 #include "log/log_scan.h"
 
 typedef struct LogFileOptions {
-    const char *directory;                         // of the store
+    const char *directory;                         // of the log; made if it is missing
+    uint64_t key;                                  // of the log's records, as in LogScanOptions
     unsigned flush_ms;                             // 0: nothing is flushed in the background
     uint64_t segment_bytes_min, segment_bytes_max; // 0: LOG_SEGMENT_BYTES_MIN and …_MAX
 } LogFileOptions;
@@ -20,10 +21,5 @@ typedef struct LogFileOptions {
 MUST_USE Error log_file_open(const LogFileOptions *options, LogPlace rows, const LogTaker *taker,
                              ErrorDetail *detail, LogFound *out_found, Log **out_log);
 
-// Returns whether the store in this directory has a log with records behind `rows`, or one that is
-// damaged. Reads only.
-MUST_USE Error log_file_check(const char *directory, LogPlace rows, ErrorDetail *detail,
-                              LogFound *out_found);
-
-// Removes the log of a store that is about to get other rows. The rows must be complete without it.
+// Removes a log that is not open. A missing one is ignored.
 void log_file_remove(const char *directory);

@@ -16,6 +16,7 @@
 typedef struct Scan {
     const char *directory;
     LogPlace rows;
+    uint64_t key; // of the first record that follows, if the rows do not say; 0: none has followed
     LogPlace end;
     const LogTaker *taker; // NULL: the first pass
     uint64_t record_count, bytes;
@@ -59,10 +60,24 @@ static Error read_segment(const Scan *scan, const Segment *segment, ErrorDetail 
     return error;
 }
 
+static bool is_ours(const Scan *scan, const LogRecord *record)
+{
+    return scan->key == record->key || scan->key == 0;
+}
+
 static bool follows(const LogRecord *record, LogPlace place)
 {
     return record->position == place.position + 1 &&
            memcmp(record->previous.bytes, place.chain.bytes, HASH_BYTES) == 0;
+}
+
+// Only the log's own records are believed: a text can hold bytes that prove themselves.
+static void note_flushed(Scan *scan, const LogRecord *record)
+{
+    if (scan->key == 0 || record->key != scan->key) return;
+    if (record->flushed_through > scan->known_flushed) {
+        scan->known_flushed = record->flushed_through;
+    }
 }
 
 static Error give(Scan *scan, const LogRecord *record, const LogRecord *next, ErrorDetail *detail)
@@ -87,17 +102,16 @@ static Error walk(Scan *scan, const Segment *segment, Slice bytes, ErrorDetail *
         if (is_rows && memcmp(record.chain.bytes, scan->rows.chain.bytes, HASH_BYTES) != 0) {
             scan->is_other = true;
         }
-        if (follows(&record, scan->end)) {
+        if (is_ours(scan, &record) && follows(&record, scan->end)) {
             if (has_held) error = give(scan, &held, &record, detail);
             held = record;
             has_held = true;
+            scan->key = record.key;
             scan->end = log_record_place(&record);
         } else if (has_held || record.position > scan->end.position) {
             break;
         }
-        if (record.flushed_through > scan->known_flushed) {
-            scan->known_flushed = record.flushed_through;
-        }
+        note_flushed(scan, &record);
         *out_walked += (size_t)log_record_bytes(record.body.size);
         if (*out_walked > bytes.size) *out_walked = bytes.size;
         if (!has_held) continue;
@@ -115,10 +129,10 @@ static void look_behind(Scan *scan, Slice bytes, size_t at)
     for (; at + LOG_HEADER_BYTES <= bytes.size; at += LOG_RECORD_ALIGNMENT) {
         LogRecord record;
         if (!log_record_read(slice_skip(bytes, at), &record)) continue;
-        if (record.position > scan->end.position) scan->has_junk_behind = true;
-        if (record.flushed_through > scan->known_flushed) {
-            scan->known_flushed = record.flushed_through;
+        if (record.key == scan->key && record.position > scan->end.position) {
+            scan->has_junk_behind = true;
         }
+        note_flushed(scan, &record);
         at += (size_t)log_record_bytes(record.body.size) - LOG_RECORD_ALIGNMENT;
     }
 }
@@ -166,16 +180,26 @@ static Error judge(const Scan *scan, ErrorDetail *detail)
                      scan->end.position + 1, scan->end_byte, path, scan->known_flushed);
 }
 
-Error log_scan(const char *directory, const Segment *segments, size_t count, LogPlace rows,
-               const LogTaker *taker, ErrorDetail *detail, LogFound *out)
+static Scan scan_of(const LogScanOptions *options, const LogTaker *taker)
 {
-    Scan first = {.directory = directory, .rows = rows, .end = rows};
-    Error error = pass(&first, segments, count, detail);
+    return (Scan){
+        .directory = options->directory,
+        .rows = options->rows,
+        .end = options->rows,
+        .key = options->key,
+        .taker = taker,
+    };
+}
+
+Error log_scan(const LogScanOptions *options, const LogTaker *taker, ErrorDetail *detail,
+               LogFound *out)
+{
+    Scan first = scan_of(options, NULL), second = scan_of(options, taker);
+    Error error = pass(&first, options->segments, options->count, detail);
     if (!error) error = judge(&first, detail);
     if (error) return error;
-    Scan second = {.directory = directory, .rows = rows, .end = rows, .taker = taker};
-    bool has_records = first.end.position > rows.position;
-    if (has_records) error = pass(&second, segments, count, detail);
+    bool has_records = first.end.position > options->rows.position;
+    if (has_records) error = pass(&second, options->segments, options->count, detail);
     *out = (LogFound){
         .end = first.end,
         .record_count = second.record_count,

@@ -18,9 +18,17 @@ typedef struct LogFound {
     bool is_cut;           // a record behind the end is not whole
 } LogFound;
 
-// Reads the records behind `rows`, the place that the rows have, and gives them to `taker`.
+typedef struct LogScanOptions {
+    const char *directory;   // of the log
+    const Segment *segments; // in order
+    size_t count;
+    LogPlace rows; // what the rows have
+    uint64_t key;  // of the log's records; 0: not known, because the rows have none of them
+} LogScanOptions;
+
+// Reads the records behind `rows`, and gives them to `taker`. `taker` NULL: only looks.
 // Nothing is given unless the log is whole: ERROR_CORRUPT if a record is damaged or missing that
 // was on the disk, with the segment and the byte in `detail`. A bad record that may never have been
 // on the disk is the end of the log. ERROR_IO, ERROR_OUT_OF_MEMORY; and what `taker` returns.
-MUST_USE Error log_scan(const char *directory, const Segment *segments, size_t count, LogPlace rows,
-                        const LogTaker *taker, ErrorDetail *detail, LogFound *out);
+MUST_USE Error log_scan(const LogScanOptions *options, const LogTaker *taker, ErrorDetail *detail,
+                        LogFound *out);

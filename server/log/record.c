@@ -19,7 +19,7 @@ typedef struct StoredHeader {
     uint64_t position;
     int64_t wall_ms;
     uint64_t flushed_through;
-    uint64_t reserved;
+    uint64_t key;
     uint8_t host[LOG_ID_BYTES];
     uint8_t instance[LOG_ID_BYTES];
     uint8_t previous[HASH_BYTES];
@@ -44,6 +44,7 @@ void log_record_seal(LogRecord *record, uint8_t out_header[LOG_HEADER_BYTES])
         .position = record->position,
         .wall_ms = record->wall_ms,
         .flushed_through = record->flushed_through,
+        .key = record->key,
     };
     memcpy(header.host, record->host, LOG_ID_BYTES);
     memcpy(header.instance, record->instance, LOG_ID_BYTES);
@@ -69,6 +70,7 @@ bool log_record_read(Slice bytes, LogRecord *out)
         .position = header.position,
         .wall_ms = header.wall_ms,
         .flushed_through = header.flushed_through,
+        .key = header.key,
         .chain = chain,
         .body = body,
     };

@@ -37,6 +37,7 @@ typedef struct LogRecord {
     uint64_t position;
     int64_t wall_ms;
     uint64_t flushed_through; // the log was on the disk up to this position
+    uint64_t key;             // the log's own, random: what looks like a record in a text lacks it
     uint8_t host[LOG_ID_BYTES];
     uint8_t instance[LOG_ID_BYTES];
     Hash previous; // chain of the record before

@@ -13,8 +13,6 @@
 #include "base/limits.h"
 #include "report/error_detail.h"
 
-#define LOG_DIRECTORY "log"
-
 typedef struct Segment {
     uint64_t number;
     int file; // -1: not open

@@ -85,14 +85,29 @@ bool directory_is_exclusive(const char *path)
            (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-void directory_remove(const char *path)
+// Removes the files of an open directory, and of those in it down to `depth`. Closes it.
+static void remove_files(int file, unsigned depth)
 {
-    DIR *directory = opendir(path);
-    if (!directory) return;
+    DIR *directory = fdopendir(file);
+    if (!directory) {
+        close(file);
+        return;
+    }
     for (struct dirent *entry; (entry = readdir(directory));) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        (void)unlinkat(dirfd(directory), entry->d_name, 0);
+        if (unlinkat(file, entry->d_name, 0) == 0 || depth == 0) continue;
+        int below = openat(file, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (below < 0) continue;
+        remove_files(below, depth - 1);
+        (void)unlinkat(file, entry->d_name, AT_REMOVEDIR);
     }
     closedir(directory);
+}
+
+void directory_remove(const char *path)
+{
+    int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0) return;
+    remove_files(file, /* depth= */ 1);
     (void)rmdir(path);
 }

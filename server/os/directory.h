@@ -25,6 +25,6 @@ MUST_USE Error directory_check_private(const char *path, ErrorDetail *detail);
 // socket in a directory such as /tmp, where others could listen first.
 bool directory_is_exclusive(const char *path);
 
-// Removes a directory and the files in it. Leaves directories in it, and then the directory, alone.
-// A missing one is ignored.
+// Removes a directory, the files in it, and the directories in it that have only files. What is
+// deeper stays, and so does the directory then. A missing one is ignored.
 void directory_remove(const char *path);

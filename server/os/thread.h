@@ -9,8 +9,8 @@
 
 // Starts a thread with all signals blocked but those of a crash: this may be a library, and the
 // handlers of the program around it do not expect to run on its threads. `purpose` completes the
-// sentence "cannot start a thread to …". Returns ERROR_OUT_OF_MEMORY if the system gives no thread; `detail` (NULL is
-// allowed) then says why.
+// sentence "cannot start a thread to …". Returns ERROR_OUT_OF_MEMORY if the system gives no thread;
+// `detail` (NULL is allowed) then says why.
 MUST_USE Error thread_start(pthread_t *out, void *(*run)(void *context), void *context,
                             const char *purpose, ErrorDetail *detail);
 

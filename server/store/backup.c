@@ -125,6 +125,8 @@ Error backup_make(const BackupOptions *options, ErrorDetail *detail, Verified *o
         .is_compact = options->is_compact,
         .accepts_damage = options->accepts_damage,
     };
+    error = store_settle_if_due(options->from, detail);
+    if (error && !options->accepts_damage) return error;
     error = copy_make(&copy, store_files_bytes(options->from), &options->hooks, detail);
     if (error) return error;
     error = copy_check(partial.text, &options->hooks, detail, out);
@@ -155,12 +157,12 @@ Error backup_replace(const char *directory, const char *partial, const char *kep
 // Opens the copy once, to give it a new instance ID and remove its events.
 static Error renew(const char *partial, ErrorDetail *detail)
 {
-    StoreOptions options = {.directory = partial};
+    StoreOptions options = {.directory = partial, .is_ephemeral = true};
     Store *store = NULL;
     Error error = store_open(&options, detail, &store);
     if (!error) error = store_renew(store, detail);
     store_close(store);
-    return error;
+    return error ? error : store_files_flush(partial, detail);
 }
 
 static Error restore_locked(const RestoreOptions *options, ErrorDetail *detail, Verified *out,

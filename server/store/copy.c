@@ -70,7 +70,23 @@ static Error copy_file(DataFile *from, const StoreCopy *copy, ErrorDetail *detai
 
 Error store_settle(const char *directory, ErrorDetail *detail)
 {
-    return recovery_settle(directory, /* boot_id= */ NULL, detail);
+    KvOptions options = {
+        .file = {.directory = directory, .owns_directory = true},
+        .tables = STORE_TABLE_OPTIONS,
+        .table_count = TABLE_COUNT,
+    };
+    return kv_settle(&options, detail);
+}
+
+Error store_settle_if_due(const char *directory, ErrorDetail *detail)
+{
+    StoreLock lock;
+    if (!recovery_is_due(directory, /* boot_id= */ NULL)) return ERROR_NONE;
+    if (access(directory, W_OK) != 0) return ERROR_NONE;
+    if (store_files_lock(directory, "", NULL, &lock) != ERROR_NONE) return ERROR_NONE;
+    Error error = store_settle(directory, detail);
+    store_files_unlock(&lock);
+    return error;
 }
 
 static Error delete_events(Txn *txn)

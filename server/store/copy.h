@@ -28,6 +28,11 @@ MUST_USE Error store_copy(const StoreCopy *copy, ErrorDetail *detail);
 // again.
 MUST_USE Error store_renew(Store *store, ErrorDetail *detail);
 
+// Settles a store that was not closed before the machine went down, if nobody has it open: a reader
+// would miss what only its log has. A directory that this process cannot write to is left as it is.
+// Errors as store_settle.
+MUST_USE Error store_settle_if_due(const char *directory, ErrorDetail *detail);
+
 // Makes data.mdb complete without the other files, before it is renamed or linked: undoes what a
 // power cut left half done, and flushes everything to the disk. The caller must hold the lock of
 // the directory. ERROR_IO, ERROR_CORRUPT, ERROR_STORE_FULL.

@@ -5,11 +5,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kv/kv.h"
 #include "os/directory.h"
 #include "os/lock.h"
 
@@ -94,6 +96,7 @@ void store_files_clean(const char *directory)
     (void)unlink(store_path(directory, KV_FILE_LOCK).text);
     (void)unlink(store_path(directory, KV_FILE_PAIR).text);
     (void)unlink(store_path(directory, KV_FILE_WALKED).text);
+    (void)unlink(store_path(directory, KV_FILE_FLUSHED).text);
     (void)unlink(store_path(directory, STORE_FILE_LOCK).text);
 }
 
@@ -107,9 +110,20 @@ bool store_files_forget_crashes(const char *directory)
 
 void store_files_remove(const char *directory)
 {
+    kv_remove_log(directory);
     for (size_t i = 0; i < STORE_FILES_COUNT; i++)
         (void)unlink(store_path(directory, NAMES[i]).text);
     (void)rmdir(directory);
+}
+
+Error store_files_flush(const char *directory, ErrorDetail *detail)
+{
+    StorePath path = store_path(directory, KV_FILE_DATA);
+    int file = open(path.text, O_RDWR | O_CLOEXEC);
+    if (file < 0) return fail(detail, "open", path.text);
+    Error error = fsync(file) != 0 ? fail(detail, "flush", path.text) : ERROR_NONE;
+    close(file);
+    return error ? error : directory_flush(directory, detail);
 }
 
 static Error keep_file(const char *directory, const char *kept, const char *name,
@@ -120,12 +134,21 @@ static Error keep_file(const char *directory, const char *kept, const char *name
     return fail(detail, "keep the old store as", new.text);
 }
 
+static Error keep_log(const char *directory, const char *kept, ErrorDetail *detail)
+{
+    StorePath old = store_path(directory, KV_DIRECTORY_LOG);
+    StorePath new = store_path(kept, KV_DIRECTORY_LOG);
+    if (rename(old.text, new.text) == 0 || errno == ENOENT) return ERROR_NONE;
+    return fail(detail, "keep the old log as", new.text);
+}
+
 Error store_files_keep(const char *directory, const char *kept, bool with_flushed,
                        ErrorDetail *detail)
 {
     if (mkdir(kept, 0700) != 0) return fail(detail, "create", kept);
     Error error = keep_file(directory, kept, KV_FILE_DATA, detail);
     if (!error && with_flushed) error = keep_file(directory, kept, KV_FILE_FLUSHED, detail);
+    if (!error && with_flushed) error = keep_log(directory, kept, detail);
     if (!error) error = directory_flush(kept, detail);
     if (!error) error = directory_flush(directory, detail);
     if (error) store_files_remove(kept);
@@ -136,6 +159,9 @@ Error store_files_swap(const char *directory, const char *from, bool removes_flu
                        ErrorDetail *detail)
 {
     StorePath to = store_path(directory, KV_FILE_DATA);
+    kv_remove_log(directory); // the old data is complete without it, or was kept with it
+    Error error = directory_flush(directory, detail); // beside the new data it would be another's
+    if (error) return error;
     if (rename(store_path(from, KV_FILE_DATA).text, to.text) != 0) {
         return fail(detail, "rename the copy to", to.text);
     }

@@ -70,9 +70,13 @@ void store_files_remove(const char *directory);
 enum { STORE_FILES_COUNT = 8 };
 void store_files_paths(const char *directory, StorePath out_paths[STORE_FILES_COUNT]);
 
+// Flushes the data file of a store that nobody has open, and its name. ERROR_IO, ERROR_STORE_FULL.
+MUST_USE Error store_files_flush(const char *directory, ErrorDetail *detail);
+
 // Links the data of the store in `directory` into the new directory `kept`, which then is a store,
-// too. Flushes both names to the disk. `with_flushed`: also links flushed.mdb, which data needs
-// that is not settled (store_settle). ERROR_IO, ERROR_STORE_FULL: nothing of `kept` is left.
+// too. Flushes both names to the disk. `with_flushed`: also links flushed.mdb and moves
+// the log, which data needs that is not settled (store_settle). ERROR_IO, ERROR_STORE_FULL: nothing
+// of `kept` is left.
 MUST_USE Error store_files_keep(const char *directory, const char *kept, bool with_flushed,
                                 ErrorDetail *detail);
 

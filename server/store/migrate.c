@@ -27,7 +27,6 @@ static Error make_copy(Store *store, uint64_t version, ErrorDetail *detail);
 static Error check_space(Store *store, uint64_t version, ErrorDetail *detail);
 static Error fill_copy(Store *store, const char *directory, uint64_t version, ErrorDetail *detail);
 static Error swap(const StoreOptions *options, ErrorDetail *detail);
-static Error flush(const char *directory, ErrorDetail *detail);
 static Error keep_old(const char *directory, StorePath *out_kept, ErrorDetail *detail);
 
 static Error fail(ErrorDetail *detail, const char *what, const char *path)
@@ -56,7 +55,7 @@ static Error make_copy(Store *store, uint64_t version, ErrorDetail *detail)
     tell_migrating(store);
     error = fill_copy(store, directory.text, version, detail);
     tell_migrating(store);
-    if (!error) error = flush(directory.text, detail);
+    if (!error) error = store_files_flush(directory.text, detail);
     if (error) store_files_remove(directory.text);
     return error;
 }
@@ -149,16 +148,6 @@ static Error fill_copy(Store *store, const char *directory, uint64_t version, Er
     if (!error && version < 2) error = index_sessions(copy, detail);
     store_close(copy);
     return error;
-}
-
-static Error flush(const char *directory, ErrorDetail *detail)
-{
-    StorePath path = store_path(directory, KV_FILE_DATA);
-    int file = open(path.text, O_RDWR | O_CLOEXEC);
-    if (file < 0) return fail(detail, "open", path.text);
-    Error error = fsync(file) != 0 ? fail(detail, "flush", path.text) : ERROR_NONE;
-    close(file);
-    return error ? error : directory_flush(directory, detail);
 }
 
 static Error swap(const StoreOptions *options, ErrorDetail *detail)

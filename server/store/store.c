@@ -17,6 +17,7 @@
 
 #include "base/limits.h"
 #include "kv/durable/file_walk.h"
+#include "kv/durable/flush.h"
 #include "kv/durable/flush_note.h"
 #include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
@@ -83,6 +84,8 @@ static Error open_kv(Store *store, ErrorDetail *detail)
                  .no_sync = store->options.is_ephemeral,
                  .read_only = store->options.is_read_only,
                  .flush_ms = store->options.is_ephemeral ? 0 : store->options.flush_ms,
+                 .flush_data_ms = store->options.flush_data_ms,
+                 .log_segment_bytes = store->options.log_segment_bytes,
                  .is_beside = store->options.is_beside,
                  .owns_directory = !store->options.is_beside,
                  .boot_id = store->options.boot_id,
@@ -208,7 +211,7 @@ Error store_load(Store *store, bool is_new, ErrorDetail *detail)
         // So far only an empty file has been flushed, and an empty file has no page that identifies
         // it. A power cut would set any other file that is put in its place back to empty. Flushing
         // now prevents that.
-        if (!error) error = store_flush(store, detail);
+        if (!error) error = flush_commits(store->file, detail);
         if (error) return error;
     }
     return store_read_state(store, detail);
@@ -264,7 +267,7 @@ const char *store_instance_id(const Store *store)
 
 Error store_flush(Store *store, ErrorDetail *detail)
 {
-    return flush_commits(store->file, detail);
+    return kv_flush(store->kv, detail);
 }
 
 bool store_is_behind(const Store *store)
@@ -272,9 +275,9 @@ bool store_is_behind(const Store *store)
     return flush_is_behind(store->file);
 }
 
-void store_flush_stats(Store *store, FlushStats *out)
+void store_flush_stats(const Store *store, KvFlushStats *out)
 {
-    flush_stats(store->file, out);
+    kv_flush_stats(store->kv, out);
 }
 
 Error store_stats(Store *store, ErrorDetail *detail, KvStats *out)
@@ -339,7 +342,7 @@ static Error refuse_closed(const Store *store, ErrorDetail *detail)
     if (ownership_is_lost(store->file)) {
         ownership_tell_loss(store->file, &cause);
     } else if (!atomic_load(&store->is_failed)) {
-        flush_tell_failure(store->file, &cause);
+        kv_tell_failure(store->kv, &cause);
     }
     return error_say(detail, ERROR_CLOSED, "the store closed itself and must be reopened: %s",
                      cause.text);
@@ -374,7 +377,7 @@ Error txn_state(Txn *txn, StoreState *out)
 
 bool store_is_failed(const Store *store)
 {
-    return atomic_load(&store->is_failed) || flush_has_failed(store->file) ||
+    return atomic_load(&store->is_failed) || kv_has_failed(store->kv) ||
            ownership_is_lost(store->file);
 }
 

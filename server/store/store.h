@@ -2,15 +2,15 @@
 //
 // A Txn holds what every function of the store needs: the storage transaction, the arena and the
 // error detail of the call that it serves, one clock reading, and for writes the state that the
-// commit stores (last ID, event sequences, store time). One write transaction serves a batch of calls, one
-// after the other (txn_serve).
+// commit stores (last ID, event sequences, store time). One write transaction serves a batch of
+// calls, one after the other (txn_serve).
 
 #pragma once
 
 #include "base/arena.h"
 #include "base/buffer.h"
 #include "kv/durable/data_file.h"
-#include "kv/durable/flush.h"
+#include "kv/kv.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "report/error_detail.h"
@@ -19,15 +19,17 @@
 typedef struct Store Store;
 
 typedef struct StoreOptions {
-    const char *directory;    // created with mode 0700 if it does not exist
-    bool is_ephemeral;        // never flush commits; for stores that nobody keeps
-    unsigned flush_ms;        // not 0: relaxed; commits are flushed after this time (kv/durable)
-    bool is_read_only;        // the store must exist; write transactions are refused
-    bool is_beside;           // read-only, next to the process that owns the store; takes no lock
-    size_t map_bytes;         // 0: derived from the size of the disk
-    uint32_t fork_depth_max;  // distinct ancestors that a fork's history may read; 0: no limit
-    uint64_t event_count_max; // 0: EVENT_COUNT_DEFAULT
-    int64_t event_age_ms_max; // 0: EVENT_AGE_MS_DEFAULT
+    const char *directory;      // created with mode 0700 if it does not exist
+    bool is_ephemeral;          // never flush commits; for stores that nobody keeps
+    unsigned flush_ms;          // not 0: relaxed; the log is flushed after this time
+    unsigned flush_data_ms;     // until data.mdb is flushed, too; 0: FLUSH_DATA_MS. For tests
+    uint64_t log_segment_bytes; // of each segment of the log; 0: they grow. For tests
+    bool is_read_only;          // the store must exist; write transactions are refused
+    bool is_beside;             // read-only, next to the process that owns the store; takes no lock
+    size_t map_bytes;           // 0: derived from the size of the disk
+    uint32_t fork_depth_max;    // distinct ancestors that a fork's history may read; 0: no limit
+    uint64_t event_count_max;   // 0: EVENT_COUNT_DEFAULT
+    int64_t event_age_ms_max;   // 0: EVENT_AGE_MS_DEFAULT
     uint64_t operation_count_max; // 0: OPERATION_COUNT_DEFAULT
     int64_t operation_age_ms_max; // 0: OPERATION_AGE_MS_DEFAULT
     Clock clock;                  // .now_ms NULL: the system clock
@@ -63,15 +65,14 @@ MUST_USE Error store_load(Store *store, bool is_new, ErrorDetail *detail);
 // Closes the store and frees it. No transaction may be open. `store` may be NULL.
 void store_close(Store *store);
 
-// Waits until all earlier commits are on the disk. Returns at once unless the store is relaxed.
-// ERROR_IO: the flush failed; the store has closed itself. ERROR_UNAVAILABLE: no reader slot is
-// free.
+// Waits until all earlier commits are on the disk. Errors as kv_flush; the store has then closed
+// itself.
 MUST_USE Error store_flush(Store *store, ErrorDetail *detail);
 
 // Returns whether so much is not flushed that the next write may have to wait for the disk.
 bool store_is_behind(const Store *store);
 
-void store_flush_stats(Store *store, FlushStats *out);
+void store_flush_stats(const Store *store, KvFlushStats *out);
 
 // Reads the statistics of the file, its readers and its tables. Errors as kv_begin and kv_get.
 MUST_USE Error store_stats(Store *store, ErrorDetail *detail, KvStats *out);

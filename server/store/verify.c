@@ -29,7 +29,7 @@ static Error read_state(Store *store, Verified *out)
 {
     Txn txn;
     StoreState state;
-    CommitRow row = {.log_position = 0};
+    CommitRow row = {.place.position = 0};
     bool found;
     Error error = txn_begin(store, /* is_write= */ false, NULL, &out->detail, &txn);
     if (!error) error = txn_state(&txn, &state);
@@ -38,7 +38,7 @@ static Error read_state(Store *store, Verified *out)
     if (error) return error;
     snprintf(out->instance_id, sizeof(out->instance_id), "%s", store_instance_id(store));
     out->event_sequence = state.last_event_sequence;
-    out->log_position = row.log_position;
+    out->log_position = row.place.position;
     return ERROR_NONE;
 }
 
@@ -46,9 +46,11 @@ static void check_rows(const VerifyOptions *verify, Verified *out)
 {
     PageCount pages = {.options = verify};
     PageWalkOptions walk = {.found = count_page, .context = &pages};
+    // A copy is flushed already, so it needs no log while it is checked.
     StoreOptions options = {
         .directory = verify->directory,
         .is_read_only = !verify->is_copy,
+        .is_ephemeral = verify->is_copy,
         .walk = &walk,
     };
     StoreCheckOptions check_options = {verify->found, verify->context};

@@ -11,13 +11,10 @@
 #include "disk.h"
 #include "process.h"
 
-// Flushes of data.mdb by a daemon that flushes nothing by itself: one at its start, of what was
-// left; the next is asked for, or the last.
-enum { FLUSH_AT_START = 1, FLUSH_AFTER_IT };
-
 static int run_on_bad_disk(const void *context)
 {
-    disk_fail((DiskFault){DISK_FLUSH, "data.mdb", EIO, FLUSH_AFTER_IT, /* is_for_ever= */ false});
+    // The daemon flushes its log when it is asked to, and when it stops.
+    disk_fail((DiskFault){DISK_FLUSH_DATA, "*.log", EIO, 1, /* is_for_ever= */ false});
     return (int)daemon_run(context);
 }
 
@@ -70,8 +67,8 @@ TEST(a_last_flush_that_fails_is_told_by_the_exit_code)
     CHECK_EQ(kill(child.pid, SIGTERM), 0);
     end(&child, &run);
     CHECK_EQ(run.code, TINED_EXIT_STORE);
-    CHECK(strstr(run.errors, "the store cannot be flushed") != NULL);
-    CHECK(strstr(run.errors, "data.mdb") != NULL);
+    CHECK(strstr(run.errors, "the log cannot be written") != NULL);
+    CHECK(strstr(run.errors, "/data/log/") != NULL);
 }
 
 TEST(a_request_that_waits_for_the_disk_is_told_and_the_daemon_ends)

@@ -159,16 +159,34 @@ static void session_fill(Maker *maker, unsigned number)
     todos_make(maker);
 }
 
-void store_make(const char *directory, uint64_t seed)
+static void maker_open(Maker *maker, const char *directory)
 {
     char url[600];
-    static Maker maker;
-    random_seed(&maker.random, seed);
     snprintf(url, sizeof(url), "embedded:%s", directory);
-    CHECK_EQ(tine_open(url, NULL, &maker.tine), 0);
+    CHECK_EQ(tine_open(url, NULL, &maker->tine), 0);
+}
+
+// Fills a store. Pages are not used again until data.mdb is flushed, so the file is compacted then,
+// and its free pages come from the sessions that are purged after that.
+void store_make(const char *directory, uint64_t seed)
+{
+    static Maker maker;
+    char purged[PURGED][ID_BYTES], compact[600];
+    size_t count = 0;
+    random_seed(&maker.random, seed);
+    maker_open(&maker, directory);
     for (unsigned i = 0; i < SESSIONS; i++) {
         session_fill(&maker, i);
-        if (i % (SESSIONS / PURGED) == 1) session_purge(&maker);
+        if (i % (SESSIONS / PURGED) != 1) continue;
+        snprintf(purged[count++], ID_BYTES, "%s", maker.session);
+    }
+    tine_close(maker.tine);
+    snprintf(compact, sizeof(compact), "'%s' compact-db --data '%s' >/dev/null", TINE, directory);
+    CHECK_EQ(system(compact), 0);
+    maker_open(&maker, directory);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(maker.session, sizeof(maker.session), "%s", purged[i]);
+        session_purge(&maker);
     }
     tine_close(maker.tine);
 }

@@ -137,7 +137,7 @@ TEST(the_log_tells_a_few_of_many_refused_writes)
     Batching b;
     batching_open(&b);
     char path[600];
-    snprintf(path, sizeof(path), "%s/log", test_dir());
+    snprintf(path, sizeof(path), "%s/report", test_dir());
     FILE *log = fopen(path, "w+e");
     CHECK(log != NULL);
     log_configure(LOG_ERROR, fileno(log));

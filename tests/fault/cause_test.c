@@ -1,5 +1,6 @@
 // What the environment refuses is told with its cause: the log has the operation, the file and the
 // system's answer, the caller is told the same and what to do. docs/durability.md lists the lines.
+// cause_disk_test.c has what a disk refuses.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +13,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "disk.h"
-#include "gate.h"
-#include "report/log.h"
+#include "cause.h"
 #include "store/files.h"
 #include "store/record.h"
 #include "store/session.h"
@@ -43,106 +42,22 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attributes, void
     return __real_pthread_create(out, attributes, run, context);
 }
 
-enum { LOG_BYTES_MAX = 1 << 16, TEXT_BYTES = 3000 };
-
-typedef struct Scene {
-    EngineOptions options;
-    Engine *engine;
-    IdText session;
-    char log[600];
-    char said[ERROR_DETAIL_BYTES_MAX]; // to the last caller
-} Scene;
-
-static void scene_open(Scene *scene, unsigned flush_ms)
+// Makes each leaf page that holds `text` look like a page of a large value.
+static void damage_leaves(const char *text)
 {
-    *scene = (Scene){.options.store = {.directory = test_dir(),
-                                       .map_bytes = (size_t)1 << 28,
-                                       .flush_ms = flush_ms,
-                                       .boot_id = "one"}};
-    snprintf(scene->log, sizeof(scene->log), "%s/log", test_dir());
-    int log = open(scene->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    CHECK(log >= 0);
-    log_configure(LOG_ERROR, log);
-    CHECK_EQ(engine_open(&scene->options, NULL, &scene->engine), ERROR_NONE);
-    engine_new_session(scene->engine, NULL, scene->session);
-}
-
-static Error call(Scene *scene, Slice bytes)
-{
-    Rpc rpc;
-    rpc_init(&rpc);
-    rpc_reset(&rpc);
-    rpc.request = bytes;
-    engine_run(scene->engine, &rpc);
-    Error error = rpc.error;
-    Slice reply = buffer_slice(&rpc.reply);
-    Response *response = tine__v1__response__unpack(NULL, reply.size, reply.bytes);
-    CHECK(response != NULL);
-    if (error) CHECK_EQ(response->status->code, error_status(error));
-    snprintf(scene->said, sizeof(scene->said), "%s", error ? response->status->message : "");
-    tine__v1__response__free_unpacked(response, NULL);
-    rpc_free(&rpc);
-    free((void *)(uintptr_t)bytes.bytes);
-    return error;
-}
-
-static Slice append_request(Scene *scene, bool is_sync)
-{
-    static char text[TEXT_BYTES];
-    memset(text, 'x', sizeof(text) - 1);
-    AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
-    NewMessage message = NEW_MESSAGE__INIT;
-    message.role = ROLE_USER;
-    message.text = text;
-    request.session_id = scene->session;
-    request.message = &message;
-    return is_sync ? engine_request_synced(METHOD_APPEND_MESSAGE, &request)
-                   : engine_request(METHOD_APPEND_MESSAGE, &request, NULL, 0);
-}
-
-static Error append(Scene *scene)
-{
-    return call(scene, append_request(scene, /* is_sync= */ false));
-}
-
-static Slice get_session_request(Scene *scene)
-{
-    GetSessionRequest request = GET_SESSION_REQUEST__INIT;
-    request.session_id = scene->session;
-    return engine_request(METHOD_GET_SESSION, &request, NULL, 0);
-}
-
-static Error get_session(Scene *scene)
-{
-    return call(scene, get_session_request(scene));
-}
-
-// Replaces DIR in `pattern` by the store's directory.
-static const char *with_directory(const char *pattern)
-{
-    static char text[2 * ERROR_DETAIL_BYTES_MAX];
-    const char *at = strstr(pattern, "DIR");
-    if (!at) return pattern;
-    snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - pattern), pattern, test_dir(), at + 3);
-    return text;
-}
-
-static void check_logged(const Scene *scene, const char *pattern)
-{
-    static char all[LOG_BYTES_MAX];
-    int file = open(scene->log, O_RDONLY | O_CLOEXEC);
-    ssize_t size = read(file, all, sizeof(all) - 1);
+    enum { PAGE_BYTES = 4096, FLAGS_AT = 10, LEAF = 2, LARGE = 4 };
+    static uint8_t page[PAGE_BYTES];
+    int file = open(store_path(test_dir(), KV_FILE_DATA).text, O_RDWR | O_CLOEXEC);
+    CHECK(file >= 0);
+    size_t damaged = 0;
+    for (off_t at = 0; pread(file, page, PAGE_BYTES, at) == PAGE_BYTES; at += PAGE_BYTES) {
+        if (page[FLAGS_AT] != LEAF || !memmem(page, PAGE_BYTES, text, strlen(text))) continue;
+        uint8_t flags = LARGE;
+        CHECK_EQ(pwrite(file, &flags, 1, at + FLAGS_AT), 1);
+        damaged++;
+    }
     close(file);
-    CHECK(size >= 0);
-    all[size] = '\0';
-    const char *line = with_directory(pattern);
-    if (!strstr(all, line)) printf("not logged: %s\n%s", line, all);
-    CHECK(strstr(all, line) != NULL);
-}
-
-static void check_said(const Scene *scene, const char *pattern)
-{
-    CHECK_STR(scene->said, with_directory(pattern));
+    CHECK(damaged > 0);
 }
 
 // Changes a bit of the value or the checksum of a row, on every page that has it.
@@ -168,7 +83,7 @@ static void damage_row(StoreTable table, Slice key)
     CHECK_EQ(close(file), 0);
 }
 
-static void damage_head(const Scene *scene)
+static void damage_head(const Cause *scene)
 {
     Ulid id;
     CHECK(ulid_parse(slice_of(scene->session), &id));
@@ -180,175 +95,48 @@ static void damage_head(const Scene *scene)
 // The rows that each write reads, to see whether they are too old.
 TEST(a_changed_oldest_event_or_operation_does_not_keep_others_from_writing)
 {
-    Scene scene;
-    scene_open(&scene, 0);
+    Cause scene;
+    cause_open(&scene, 0);
     RenameSessionRequest rename = RENAME_SESSION_REQUEST__INIT;
     rename.session_id = scene.session;
-    CHECK_EQ(call(&scene, engine_request(METHOD_RENAME_SESSION, &rename, "op-1", 0)), ERROR_NONE);
+    CHECK_EQ(cause_call(&scene, engine_request(METHOD_RENAME_SESSION, &rename, "op-1", 0)),
+             ERROR_NONE);
     engine_close(scene.engine);
     Key event = key_event(1);
     damage_row(TABLE_EVENTS, key_slice(&event));
     Key operation = key_operation_age(1);
     damage_row(TABLE_OPERATIONS_BY_AGE, key_slice(&operation));
     CHECK_EQ(engine_open(&scene.options, NULL, &scene.engine), ERROR_NONE);
-    CHECK_EQ(call(&scene, engine_request(METHOD_RENAME_SESSION, &rename, "op-2", 0)), ERROR_NONE);
-    CHECK_EQ(append(&scene), ERROR_NONE);
+    CHECK_EQ(cause_call(&scene, engine_request(METHOD_RENAME_SESSION, &rename, "op-2", 0)),
+             ERROR_NONE);
+    CHECK_EQ(cause_append(&scene), ERROR_NONE);
     engine_close(scene.engine);
 }
 
 TEST(a_changed_row_is_told_and_other_calls_go_on)
 {
-    Scene scene;
-    scene_open(&scene, 0);
-    CHECK_EQ(append(&scene), ERROR_NONE);
+    Cause scene;
+    cause_open(&scene, 0);
+    CHECK_EQ(cause_append(&scene), ERROR_NONE);
     damage_head(&scene);
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ(append(&scene), ERROR_CORRUPT);
+        CHECK_EQ(cause_append(&scene), ERROR_CORRUPT);
         CHECK(strstr(scene.said, "a row of sessions in ") != NULL);
         CHECK(strstr(scene.said, "its checksum is wrong (key ") != NULL);
-        CHECK_EQ(get_session(&scene), ERROR_CORRUPT);
+        CHECK_EQ(cause_get_session(&scene), ERROR_CORRUPT);
     }
-    check_logged(&scene, "method=AppendMessage error=CORRUPT detail=\"a row of sessions in DIR");
+    cause_check_logged(&scene,
+                       "method=AppendMessage error=CORRUPT detail=\"a row of sessions in DIR");
     engine_new_session(scene.engine, NULL, scene.session);
-    CHECK_EQ(append(&scene), ERROR_NONE);
-    CHECK_EQ(get_session(&scene), ERROR_NONE);
+    CHECK_EQ(cause_append(&scene), ERROR_NONE);
+    CHECK_EQ(cause_get_session(&scene), ERROR_NONE);
     engine_close(scene.engine);
-}
-
-TEST(a_full_disk_is_told)
-{
-    Scene scene;
-    scene_open(&scene, 0);
-    disk_fail((DiskFault){DISK_WRITE, "data.mdb", ENOSPC, 1, /* is_for_ever= */ true});
-    CHECK_EQ(append(&scene), ERROR_STORE_FULL);
-    check_logged(&scene,
-                 "msg=\"call failed\" method=AppendMessage error=STORE_FULL detail=\"cannot "
-                 "commit to DIR/data.mdb: No space left on device (errno 28)\"");
-    check_said(&scene, "cannot commit to DIR/data.mdb: No space left on device (errno 28); nothing "
-                       "was stored; free some space and try again");
-    disk_mend();
-    CHECK_EQ(append(&scene), ERROR_NONE);
-    engine_close(scene.engine);
-}
-
-TEST(a_full_map_is_told)
-{
-    Scene scene;
-    scene_open(&scene, 0);
-    engine_close(scene.engine);
-    scene.options.store.map_bytes = 512 << 10;
-    CHECK_EQ(engine_open(&scene.options, NULL, &scene.engine), ERROR_NONE);
-    Error error;
-    do {
-        error = append(&scene);
-    } while (!error);
-    CHECK_EQ(error, ERROR_STORE_FULL);
-    check_logged(&scene, "DIR/data.mdb: MDB_MAP_FULL: Environment mapsize limit reached\"");
-    engine_close(scene.engine);
-}
-
-TEST(a_disk_that_fails_in_a_commit_is_told_also_to_later_calls)
-{
-    Scene scene;
-    scene_open(&scene, 0);
-    disk_fail((DiskFault){DISK_FLUSH, "data.mdb", EIO, 1, /* is_for_ever= */ false});
-    CHECK_EQ(append(&scene), ERROR_IO);
-    check_logged(&scene, "msg=\"call failed\" method=AppendMessage error=IO detail=\"cannot commit "
-                         "to DIR/data.mdb: Input/output error (errno 5)\"");
-    check_said(&scene, "cannot commit to DIR/data.mdb: Input/output error (errno 5); see the "
-                       "server's log");
-    CHECK_EQ(get_session(&scene), ERROR_CLOSED);
-    check_said(&scene, "the store closed itself and must be reopened: cannot commit to "
-                       "DIR/data.mdb: Input/output error (errno 5)");
-    engine_close(scene.engine);
-}
-
-static void fail_a_flush(const char *file, const char *operation)
-{
-    char pattern[ERROR_DETAIL_BYTES_MAX];
-    Scene scene;
-    scene_open(&scene, FLUSH_MS_MAX);
-    disk_fail((DiskFault){DISK_FLUSH, file, EIO, 1, /* is_for_ever= */ false});
-    CHECK_EQ(call(&scene, append_request(&scene, /* is_sync= */ true)), ERROR_IO);
-    snprintf(pattern, sizeof(pattern),
-             "msg=\"the store cannot be flushed\" detail=\"cannot %s DIR/%s: Input/output error "
-             "(errno 5)\"",
-             operation, file);
-    check_logged(&scene, pattern);
-    snprintf(pattern, sizeof(pattern),
-             "method=AppendMessage error=IO detail=\"it may not be on the disk: cannot %s DIR/%s: "
-             "Input/output error (errno 5)\"",
-             operation, file);
-    check_logged(&scene, pattern);
-    CHECK_EQ(append(&scene), ERROR_CLOSED);
-    snprintf(pattern, sizeof(pattern),
-             "the store closed itself and must be reopened: cannot %s DIR/%s: Input/output error "
-             "(errno 5)",
-             operation, file);
-    check_said(&scene, pattern);
-    engine_close(scene.engine);
-}
-
-TEST(a_disk_that_fails_in_a_flush_is_told_also_to_later_calls)
-{
-    fail_a_flush("data.mdb", "flush");
-}
-
-TEST(a_note_of_a_flush_that_fails_is_told_apart)
-{
-    fail_a_flush("flushed.mdb", "write");
-}
-
-// Each call of a batch hears why it was not committed.
-TEST(all_calls_of_a_batch_are_told_why_it_failed)
-{
-    enum { CALLS = 3 };
-    Gate gate;
-    gate_init(&gate);
-    Scene scene;
-    scene_open(&scene, 0);
-    engine_close(scene.engine);
-    scene.options.store.seam = gate_seam(&gate);
-    CHECK_EQ(engine_open(&scene.options, NULL, &scene.engine), ERROR_NONE);
-    gate_close(&gate);
-    PendingCall *calls[CALLS];
-    PendingCall *holding = pending_append(scene.engine, scene.session, "holds the writer", 0);
-    gate_wait_held(&gate);
-    for (size_t i = 0; i < CALLS; i++)
-        calls[i] = pending_append(scene.engine, scene.session, "one of them", 0);
-    gate_let_one_through(&gate);
-    CHECK_EQ(pending_wait(holding), ERROR_NONE);
-    gate_wait_held(&gate);
-    disk_fail((DiskFault){DISK_FLUSH, "data.mdb", EIO, 1, /* is_for_ever= */ false});
-    gate_open(&gate);
-    for (size_t i = 0; i < CALLS; i++)
-        CHECK_EQ(pending_wait(calls[i]), ERROR_IO);
-    check_logged(&scene, "error=IO detail=\"cannot commit to DIR/data.mdb: Input/output error");
-    engine_close(scene.engine);
-}
-
-// Makes each leaf page that holds `text` look like a page of a large value.
-static void damage_leaves(const char *text)
-{
-    enum { PAGE_BYTES = 4096, FLAGS_AT = 10, LEAF = 2, LARGE = 4 };
-    static uint8_t page[PAGE_BYTES];
-    int file = open(store_path(test_dir(), KV_FILE_DATA).text, O_RDWR | O_CLOEXEC);
-    CHECK(file >= 0);
-    size_t damaged = 0;
-    for (off_t at = 0; pread(file, page, PAGE_BYTES, at) == PAGE_BYTES; at += PAGE_BYTES) {
-        if (page[FLAGS_AT] != LEAF || !memmem(page, PAGE_BYTES, text, strlen(text))) continue;
-        uint8_t flags = LARGE;
-        CHECK_EQ(pwrite(file, &flags, 1, at + FLAGS_AT), 1);
-        damaged++;
-    }
-    close(file);
-    CHECK(damaged > 0);
 }
 
 TEST(a_damaged_page_is_told)
 {
-    Scene scene;
-    scene_open(&scene, 0);
+    Cause scene;
+    cause_open(&scene, 0);
     IdText message;
     engine_append_text(scene.engine, scene.session, "on a page to be damaged", message);
     damage_leaves("on a page to be damaged");
@@ -356,16 +144,18 @@ TEST(a_damaged_page_is_told)
     request.by_case = GET_MESSAGE_REQUEST__BY_MESSAGE_ID;
     request.message_id = message;
     Slice bytes = engine_request(METHOD_GET_MESSAGE, &request, NULL, 0);
-    CHECK_EQ(call(&scene, bytes), ERROR_CORRUPT);
-    check_logged(&scene, "msg=\"call failed\" method=GetMessage error=CORRUPT detail=\"cannot read "
-                         "DIR/data.mdb: MDB_CORRUPTED: Located page was wrong type\"");
-    check_said(&scene, "cannot read DIR/data.mdb: MDB_CORRUPTED: Located page was wrong type; see "
-                       "the server's log");
+    CHECK_EQ(cause_call(&scene, bytes), ERROR_CORRUPT);
+    cause_check_logged(&scene,
+                       "msg=\"call failed\" method=GetMessage error=CORRUPT detail=\"cannot read "
+                       "DIR/data.mdb: MDB_CORRUPTED: Located page was wrong type\"");
+    cause_check_said(&scene,
+                     "cannot read DIR/data.mdb: MDB_CORRUPTED: Located page was wrong type; see "
+                     "the server's log");
     engine_close(scene.engine);
 }
 
 // The row of a session in TABLE_SESSIONS gets other bytes.
-static void damage_session(Scene *scene)
+static void damage_session(Cause *scene)
 {
     engine_close(scene->engine);
     Store *store;
@@ -389,17 +179,18 @@ static void damage_session(Scene *scene)
 
 TEST(a_damaged_record_is_told_apart_from_a_damaged_page)
 {
-    Scene scene;
-    scene_open(&scene, 0);
+    Cause scene;
+    cause_open(&scene, 0);
     damage_session(&scene);
     RenameSessionRequest request = RENAME_SESSION_REQUEST__INIT;
     request.session_id = scene.session;
     request.slug = "renamed";
     Slice bytes = engine_request(METHOD_RENAME_SESSION, &request, NULL, 0);
-    CHECK_EQ(call(&scene, bytes), ERROR_CORRUPT);
-    check_logged(&scene, "msg=\"call failed\" method=RenameSession error=CORRUPT detail=\"a stored "
-                         "Session cannot be decoded\"");
-    check_said(&scene, "a stored Session cannot be decoded; see the server's log");
+    CHECK_EQ(cause_call(&scene, bytes), ERROR_CORRUPT);
+    cause_check_logged(&scene,
+                       "msg=\"call failed\" method=RenameSession error=CORRUPT detail=\"a stored "
+                       "Session cannot be decoded\"");
+    cause_check_said(&scene, "a stored Session cannot be decoded; see the server's log");
     engine_close(scene.engine);
 }
 
@@ -407,43 +198,46 @@ TEST(a_damaged_record_is_told_apart_from_a_damaged_page)
 // runs on the thread whose mallocs fail.
 TEST(memory_that_is_missing_is_told)
 {
-    Scene scene;
-    scene_open(&scene, 0);
+    Cause scene;
+    cause_open(&scene, 0);
     for (size_t nth = 1;; nth++) {
-        Slice bytes = get_session_request(&scene);
+        Slice bytes = cause_get_session_request(&scene);
         mallocs_until_failure = nth;
-        Error error = call(&scene, bytes);
+        Error error = cause_call(&scene, bytes);
         if (mallocs_until_failure > 0) break;
         CHECK_EQ(error, ERROR_OUT_OF_MEMORY);
     }
     mallocs_until_failure = 0;
-    check_logged(&scene, "msg=\"call failed\" method=GetSession error=OUT_OF_MEMORY detail=\"no "
-                         "memory to decode a GetSessionRequest of ");
-    check_logged(&scene, "msg=\"call failed\" method=GetSession error=OUT_OF_MEMORY "
-                         "detail=\"cannot begin a transaction on DIR/data.mdb: Cannot allocate "
-                         "memory (errno 12)\"");
+    cause_check_logged(&scene,
+                       "msg=\"call failed\" method=GetSession error=OUT_OF_MEMORY detail=\"no "
+                       "memory to decode a GetSessionRequest of ");
+    cause_check_logged(&scene,
+                       "msg=\"call failed\" method=GetSession error=OUT_OF_MEMORY "
+                       "detail=\"cannot begin a transaction on DIR/data.mdb: Cannot allocate "
+                       "memory (errno 12)\"");
     engine_close(scene.engine);
 }
 
 TEST(reader_slots_that_are_all_taken_are_told)
 {
     static Txn readers[READERS_MAX];
-    Scene scene;
-    scene_open(&scene, 0);
+    Cause scene;
+    cause_open(&scene, 0);
     Store *store = engine_store(scene.engine);
     for (size_t i = 0; i < READERS_MAX; i++)
         CHECK_EQ(txn_begin(store, /* is_write= */ false, NULL, NULL, &readers[i]), ERROR_NONE);
-    CHECK_EQ(get_session(&scene), ERROR_UNAVAILABLE);
-    check_said(&scene, "cannot begin a transaction on DIR/data.mdb: MDB_READERS_FULL: Environment "
-                       "maxreaders limit reached");
+    CHECK_EQ(cause_get_session(&scene), ERROR_UNAVAILABLE);
+    cause_check_said(&scene,
+                     "cannot begin a transaction on DIR/data.mdb: MDB_READERS_FULL: Environment "
+                     "maxreaders limit reached");
     for (size_t i = 0; i < READERS_MAX; i++)
         txn_abort(&readers[i]);
-    CHECK_EQ(get_session(&scene), ERROR_NONE);
+    CHECK_EQ(cause_get_session(&scene), ERROR_NONE);
     engine_close(scene.engine);
 }
 
 // Opens the store again and says why it cannot.
-static Error open_refused(Scene *scene, char said[ERROR_DETAIL_BYTES_MAX])
+static Error open_refused(Cause *scene, char said[ERROR_DETAIL_BYTES_MAX])
 {
     ErrorDetail detail = {""};
     engine_close(scene->engine);
@@ -454,10 +248,11 @@ static Error open_refused(Scene *scene, char said[ERROR_DETAIL_BYTES_MAX])
 
 TEST(threads_that_cannot_be_started_are_told)
 {
-    static const char *const PURPOSES[] = {"flush the store", "rerun waiting calls", "write"};
-    Scene scene;
+    static const char *const PURPOSES[] = {"flush the store", "keep the log", "rerun waiting calls",
+                                           "write"};
+    Cause scene;
     char wanted[ERROR_DETAIL_BYTES_MAX];
-    scene_open(&scene, FLUSH_MS_MAX);
+    cause_open(&scene, FLUSH_MS_MAX);
     for (size_t i = 0; i < sizeof(PURPOSES) / sizeof(*PURPOSES); i++) {
         threads_until_failure = i + 1;
         CHECK_EQ(open_refused(&scene, scene.said), ERROR_OUT_OF_MEMORY);
@@ -472,8 +267,8 @@ TEST(threads_that_cannot_be_started_are_told)
 
 TEST(descriptors_that_are_missing_are_told)
 {
-    Scene scene;
-    scene_open(&scene, 0);
+    Cause scene;
+    cause_open(&scene, 0);
     struct rlimit limit, none = {0};
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
     none.rlim_max = limit.rlim_max;
@@ -482,5 +277,5 @@ TEST(descriptors_that_are_missing_are_told)
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
     CHECK_EQ(open_refused(&scene, scene.said), ERROR_OUT_OF_MEMORY);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    check_said(&scene, "cannot open DIR/tine.lock: Too many open files (errno 24)");
+    cause_check_said(&scene, "cannot open DIR/tine.lock: Too many open files (errno 24)");
 }

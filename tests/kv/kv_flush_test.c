@@ -1,5 +1,5 @@
-// Relaxed stores: what is there after the process died, and what after the machine did. What the
-// disk makes of unflushed pages is tests/powercut's.
+// What is there after the process died, and what after the machine did: data.mdb as it was flushed
+// last, and what the log has. What a disk makes of unflushed pages is tests/powercut's.
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "harness.h"
 #include "kv_fixture.h"
+#include "log/record.h"
 #include "os/clock.h"
 
 static const char BEFORE[] = "boot before", AFTER[] = "boot after";
@@ -32,7 +33,8 @@ static const char *flushed_path(void)
     return path;
 }
 
-// "a" is flushed, "b" is not, and there were so many commits since that both meta pages are newer.
+// "a" is flushed to data.mdb, "b" is not, and there were so many commits since that both meta pages
+// are newer.
 static void work_until_killed(void)
 {
     KvOptions options = relaxed(BEFORE);
@@ -68,9 +70,49 @@ TEST(a_killed_process_loses_nothing)
     kv_close(kv);
 }
 
-TEST(a_reboot_takes_the_store_back_to_the_last_flush)
+static void synced_work_until_killed(void)
+{
+    KvOptions options = relaxed(BEFORE);
+    options.file.flush_ms = 0;
+    Kv *kv = open_ok(&options);
+    for (int i = 0; i < 20; i++)
+        store_ok(kv, i % 2 ? "a" : "b", "in the log");
+    child_is_ready();
+}
+
+TEST(after_a_reboot_the_log_has_what_data_mdb_lacks)
+{
+    kill_when_ready(synced_work_until_killed);
+    KvOptions options = relaxed(AFTER);
+    options.file.flush_ms = 0;
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "a"), "in the log");
+    CHECK_STR(stored_at(kv, "b"), "in the log");
+    CHECK(!recovery_is_set_back(kv_file(kv)));
+    store_ok(kv, "c", "goes on");
+    kv_close(kv);
+}
+
+TEST(after_a_reboot_a_relaxed_store_may_lack_what_the_log_does_not_say)
 {
     kill_when_ready(work_until_killed);
+    KvOptions options = relaxed(AFTER);
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "b"), "not flushed"); // for the log was not lost this time
+    CHECK(recovery_is_set_back(kv_file(kv)));
+    kv_close(kv);
+}
+
+// The power took all of the log that was not flushed: this is what the next tests begin with.
+static void lose_the_log_when_ready(void (*body)(void))
+{
+    kill_when_ready(body);
+    kv_remove_log(test_dir());
+}
+
+TEST(a_reboot_takes_the_store_back_to_the_last_flush)
+{
+    lose_the_log_when_ready(work_until_killed);
     KvOptions options = relaxed(AFTER);
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "a"), "flushed");
@@ -91,7 +133,7 @@ TEST(a_reboot_takes_the_store_back_to_the_last_flush)
 
 TEST(a_store_that_is_no_longer_relaxed_is_taken_back_too)
 {
-    kill_when_ready(work_until_killed);
+    lose_the_log_when_ready(work_until_killed);
     KvOptions options = relaxed(AFTER);
     options.file.flush_ms = 0;
     Kv *kv = open_ok(&options);
@@ -110,7 +152,7 @@ TEST(a_store_that_is_no_longer_relaxed_is_taken_back_too)
 
 TEST(a_kernel_that_does_not_say_which_run_it_is_counts_as_another)
 {
-    kill_when_ready(work_until_killed);
+    lose_the_log_when_ready(work_until_killed);
     KvOptions options = relaxed("");
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "b"), "-");
@@ -119,7 +161,7 @@ TEST(a_kernel_that_does_not_say_which_run_it_is_counts_as_another)
 
 TEST(only_the_owner_takes_a_store_back)
 {
-    kill_when_ready(work_until_killed);
+    lose_the_log_when_ready(work_until_killed);
     KvOptions options = relaxed(AFTER);
     options.file.owns_directory = false;
     options.file.read_only = true;
@@ -164,7 +206,7 @@ static void open_until_killed(void)
 
 TEST(an_empty_file_is_taken_back_to)
 {
-    kill_when_ready(open_until_killed);
+    lose_the_log_when_ready(open_until_killed);
     KvOptions options = relaxed(AFTER);
     Kv *kv = open_ok(&options);
     CHECK_STR(stored_at(kv, "b"), "-");
@@ -172,18 +214,38 @@ TEST(an_empty_file_is_taken_back_to)
     kv_close(kv);
 }
 
-// The file is then one without the other, whatever boot comes.
+static void only_open_until_killed(void)
+{
+    KvOptions options = relaxed(BEFORE);
+    (void)open_ok(&options);
+    child_is_ready();
+}
+
+// Its two pages are whole when the flushed state is put back.
+TEST(an_empty_file_that_nobody_wrote_to_is_taken_back_to)
+{
+    lose_the_log_when_ready(only_open_until_killed);
+    KvOptions options = relaxed(AFTER);
+    Kv *kv = open_ok(&options);
+    CHECK_STR(stored_at(kv, "b"), "-");
+    kv_close(kv);
+}
+
+// The file is then complete by itself, whatever boot comes.
 static void settle_and_part(const char *boot_id)
 {
     ErrorDetail detail = {""};
-    kill_when_ready(work_until_killed);
-    CHECK_EQ(recovery_settle(test_dir(), boot_id, &detail), ERROR_NONE);
+    KvOptions options = relaxed(boot_id);
+    CHECK_EQ(kv_settle(&options, &detail), ERROR_NONE);
     CHECK_STR(detail.text, "");
-    CHECK_EQ(recovery_settle(test_dir(), "a third", &detail), ERROR_NONE);
+    kv_remove_log(test_dir());
+    options = relaxed("a third");
+    CHECK_EQ(kv_settle(&options, &detail), ERROR_NONE);
 }
 
 TEST(a_settled_store_has_all_that_a_killed_process_wrote)
 {
+    kill_when_ready(work_until_killed);
     settle_and_part(BEFORE);
     KvOptions options = relaxed("a third");
     Kv *kv = open_ok(&options);
@@ -194,6 +256,7 @@ TEST(a_settled_store_has_all_that_a_killed_process_wrote)
 
 TEST(a_settled_store_is_as_it_was_flushed_before_the_power_went)
 {
+    lose_the_log_when_ready(work_until_killed);
     settle_and_part(AFTER);
     KvOptions options = relaxed("a third");
     Kv *kv = open_ok(&options);
@@ -206,14 +269,11 @@ TEST(a_settled_store_is_as_it_was_flushed_before_the_power_went)
     kv_close(kv);
 }
 
-TEST(a_store_that_was_never_relaxed_or_is_not_there_settles)
+TEST(a_store_that_is_not_there_settles)
 {
     ErrorDetail detail = {""};
-    CHECK_EQ(recovery_settle(test_dir(), AFTER, &detail), ERROR_NONE);
-    KvOptions options = relaxed(BEFORE);
-    options.file.flush_ms = 0;
-    kv_close(open_ok(&options));
-    CHECK_EQ(recovery_settle(test_dir(), AFTER, &detail), ERROR_NONE);
+    KvOptions options = relaxed(AFTER);
+    CHECK_EQ(kv_settle(&options, &detail), ERROR_NONE);
     CHECK(access(flushed_path(), F_OK) != 0);
 }
 
@@ -235,7 +295,7 @@ TEST(a_file_without_what_was_flushed_is_corrupt)
     CHECK_EQ(open_error(&options, &detail), ERROR_CORRUPT);
     CHECK(strstr(detail.text, "lacks what was flushed") != NULL);
     CHECK(strstr(detail.text, "restore-backup") != NULL);
-    CHECK_EQ(recovery_settle(test_dir(), AFTER, &detail), ERROR_CORRUPT);
+    CHECK_EQ(kv_settle(&options, &detail), ERROR_CORRUPT);
 }
 
 TEST(a_torn_place_of_flushed_mdb_leaves_the_other)
@@ -280,27 +340,27 @@ TEST(stats_say_what_is_not_flushed)
 {
     KvOptions options = relaxed(BEFORE);
     Kv *kv = open_ok(&options);
-    CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
-    FlushStats stats;
-    flush_stats(kv_file(kv), &stats);
+    KvFlushStats stats;
+    kv_flush_stats(kv, &stats);
     CHECK(stats.is_relaxed);
     CHECK_EQ(stats.commits, 0);
     store_ok(kv, "a", "1");
     store_ok(kv, "a", "2");
-    flush_stats(kv_file(kv), &stats);
+    kv_flush_stats(kv, &stats);
     CHECK_EQ(stats.commits, 2);
-    CHECK(stats.bytes >= 2 * 4096);
-    CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
-    flush_stats(kv_file(kv), &stats);
+    CHECK(stats.bytes >= 2 * LOG_HEADER_BYTES);
+    CHECK_EQ(kv_flush(kv, NULL), ERROR_NONE);
+    kv_flush_stats(kv, &stats);
     CHECK_EQ(stats.commits, 0);
+    CHECK_EQ(stats.bytes, 0);
     kv_close(kv);
     options.file.flush_ms = 0;
     kv = open_ok(&options);
     store_ok(kv, "a", "3");
-    flush_stats(kv_file(kv), &stats);
+    kv_flush_stats(kv, &stats);
     CHECK(!stats.is_relaxed);
     CHECK_EQ(stats.commits, 0);
-    CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
+    CHECK_EQ(kv_flush(kv, NULL), ERROR_NONE);
     kv_close(kv);
 }
 

@@ -390,6 +390,36 @@ TEST(readers_past_the_limit_are_refused)
     kv_close(kv);
 }
 
+// A flush reads, too. It has slots of its own, so readers up to the limit do not stop it, and none
+// of its slots is lost.
+TEST(readers_up_to_the_limit_leave_the_flusher_its_slots)
+{
+    enum { COUNT = 8, FLUSHES = 5 };
+    KvOptions options = fixture_options();
+    options.file.readers_max = COUNT;
+    options.file.no_sync = false;
+    options.file.flush_data_ms = FLUSH_MS_MAX; // only when it is asked to
+    Kv *kv = open_ok(&options);
+    KvStats stats;
+    CHECK_EQ(kv_stats(kv, NULL, &stats), ERROR_NONE);
+    CHECK_EQ(stats.readers_max, COUNT);
+    KvTxn *readers[COUNT], *extra = NULL;
+    for (int i = 0; i < COUNT; i++)
+        readers[i] = begin_ok(kv, /* is_write= */ false);
+    CHECK_EQ(kv_begin(kv, /* is_write= */ false, NULL, &extra), ERROR_UNAVAILABLE);
+    for (int i = 0; i < FLUSHES; i++) {
+        store_ok(kv, "a", "with all readers");
+        CHECK_EQ(flush_commits(kv_file(kv), NULL), ERROR_NONE);
+    }
+    CHECK_EQ(kv_begin(kv, /* is_write= */ false, NULL, &extra), ERROR_UNAVAILABLE);
+    ReaderSlots slots;
+    reader_slots_survey(kv_file(kv), &slots);
+    CHECK_EQ(slots.count, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        kv_abort(&readers[i]);
+    kv_close(kv);
+}
+
 TEST(dead_reader_makes_room_when_all_slots_are_taken)
 {
     enum { COUNT = 4 };

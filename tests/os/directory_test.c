@@ -55,16 +55,21 @@ TEST(directory_that_cannot_be_made_is_named_with_the_cause)
     directory_remove(top.path);
 }
 
-TEST(directory_removal_leaves_directories_in_it_alone)
+TEST(directory_removal_leaves_what_is_deeper_alone)
 {
-    Place top = temporary(), kept = place_in(top.path, "kept"), file = place_in(top.path, "file");
-    fclose(fopen(file.path, "w"));
+    Place top = temporary(), below = place_in(top.path, "below"), file = place_in(top.path, "file");
+    Place kept = place_in(below.path, "kept"), in_below = place_in(below.path, "file");
+    CHECK_EQ(mkdir(below.path, 0700), 0);
     CHECK_EQ(mkdir(kept.path, 0700), 0);
+    fclose(fopen(file.path, "w"));
+    fclose(fopen(in_below.path, "w"));
     directory_remove(top.path);
     CHECK(access(file.path, F_OK) != 0);
+    CHECK(access(in_below.path, F_OK) != 0);
     CHECK(access(kept.path, F_OK) == 0);
-    directory_remove(kept.path);
+    directory_remove(below.path);
     directory_remove(top.path);
+    CHECK(access(top.path, F_OK) != 0);
 }
 
 TEST(directory_that_is_missing_cannot_be_flushed)

@@ -14,7 +14,7 @@
 
 #include "harness.h"
 
-enum { PAGE_BYTES = 4096, SECTOR_BYTES = 512, ENTRIES_MAX = 64, IMAGE_PATH_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, SECTOR_BYTES = 512, ENTRIES_MAX = 128, IMAGE_PATH_BYTES = 4096 };
 
 typedef struct Pending {
     uint64_t page;

@@ -13,7 +13,7 @@
 
 #include "harness.h"
 
-enum { KEPT_FILES_MAX = 64, KEPT_PATH_BYTES = 4096 };
+enum { KEPT_FILES_MAX = 256, KEPT_PATH_BYTES = 4096 };
 
 typedef struct KeptFile {
     char *path;

@@ -18,6 +18,7 @@
 static const char FIXTURE[] = SOURCE_DIR "/tests/store/fixtures/format-1.mdb.gz";
 static const char BOOT_ID[] = "the day's", NEXT_BOOT_ID[] = "the next day's";
 static const uint64_t SEQUENCE_UNKNOWN = UINT64_MAX;
+static const uint64_t SEGMENT_BYTES[] = {0, 8 * 1024, 16 * 1024, 64 * 1024};
 
 enum {
     SESSIONS_MAX = 8,
@@ -45,18 +46,12 @@ typedef struct Work {
     size_t lives; // how often the store was opened
 } Work;
 
-static Engine *open_engine(unsigned flush_ms, bool is_ephemeral, const char *directory,
-                           const char *boot_id)
+static Engine *open_engine(StoreOptions store)
 {
     PageWalkOptions walk = {.found = NULL}; // any finding makes the open fail
-    EngineOptions options = {.store = {
-                                 .directory = directory,
-                                 .walk = &walk,
-                                 .map_bytes = (size_t)1 << 30,
-                                 .is_ephemeral = is_ephemeral,
-                                 .flush_ms = flush_ms,
-                                 .boot_id = boot_id,
-                             }};
+    store.walk = &walk;
+    store.map_bytes = (size_t)1 << 30;
+    EngineOptions options = {.store = store};
     ErrorDetail detail = {{0}};
     Engine *engine = NULL;
     Error error = engine_open(&options, &detail, &engine);
@@ -67,13 +62,31 @@ static Engine *open_engine(unsigned flush_ms, bool is_ephemeral, const char *dir
 
 Engine *day_engine(DayMode mode, const char *directory, const char *boot_id)
 {
-    unsigned flush_ms = mode == DAY_RELAXED ? FLUSH_MS : 0;
-    return open_engine(flush_ms, mode == DAY_UNSAFE, directory, boot_id);
+    return open_engine((StoreOptions){
+        .directory = directory,
+        .is_ephemeral = mode == DAY_UNSAFE,
+        .flush_ms = mode == DAY_RELAXED ? FLUSH_MS : 0,
+        .boot_id = boot_id,
+    });
 }
 
 Engine *day_engine_unhurried(const char *directory, const char *boot_id)
 {
-    return open_engine(FLUSH_MS_MAX, /* is_ephemeral= */ false, directory, boot_id);
+    return open_engine(
+        (StoreOptions){.directory = directory, .flush_ms = FLUSH_MS_MAX, .boot_id = boot_id});
+}
+
+static Engine *open_day(const Work *work)
+{
+    const Day *day = work->day;
+    return open_engine((StoreOptions){
+        .directory = work->store,
+        .is_ephemeral = work->mode == DAY_UNSAFE,
+        .flush_ms = work->mode == DAY_RELAXED ? FLUSH_MS : 0,
+        .flush_data_ms = day->flush_data_ms,
+        .log_segment_bytes = day->segment_bytes,
+        .boot_id = day->boot_id,
+    });
 }
 
 bool day_sequence(Engine *engine, uint64_t *out)
@@ -197,7 +210,7 @@ static void reopen(Work *work)
     if (day->mode == DAY_RELAXED)
         work->mode = random_below(&work->random, 4) ? DAY_RELAXED : DAY_SYNC;
     record_mark(DAY_OPENING);
-    work->engine = day_engine(work->mode, work->store, day->boot_id);
+    work->engine = open_day(work);
     work->lives++;
     uint64_t sequence = sequence_ok(work->engine);
     size_t held = history->write_count;
@@ -239,6 +252,21 @@ static void recover(Work *work)
     reopen(work);
 }
 
+// The write was refused: a flush has failed. If it was the flush of its record in the log, the
+// write is there after all, and its operation ID says what its result is.
+static void recover_refused(Work *work, CrashRecord *record)
+{
+    History *history = &work->day->history;
+    size_t count = ++history->write_count;
+    history->sequences[count] = SEQUENCE_UNKNOWN;
+    recover(work);
+    if (history->write_count < count) return;
+    CHECK_EQ(crash_call(work->engine, record), ERROR_NONE);
+    CHECK_EQ(sequence_ok(work->engine), history->sequences[count]);
+    settle(work, record);
+    work->last = record;
+}
+
 static void fill(Work *work, CrashRecord *record)
 {
     size_t count = work->day->history.write_count;
@@ -264,7 +292,7 @@ static void write_one(Work *work)
     record_kill_in(0);
     if (error) {
         CHECK(error == ERROR_IO || error == ERROR_CLOSED);
-        recover(work);
+        recover_refused(work, record);
         return;
     }
     settle(work, record);
@@ -277,17 +305,29 @@ static void write_one(Work *work)
     }
 }
 
-// Writes while the flusher is in the middle of a flush, of data.mdb or of flushed.mdb. Then the
-// process dies, or the flusher is waited for, or not.
+// A log that is not relaxed is flushed by who writes.
+static bool may_overtake_data(const Work *work)
+{
+    return work->mode != DAY_UNSAFE && work->day->flush_data_ms > 0;
+}
+
+// Writes while a flush is under way: of the log, or of data.mdb or flushed.mdb. Then the process
+// dies, or the flush is waited for, or not.
 static void overtake(Work *work)
 {
     Store *store = engine_store(work->engine);
     History *history = &work->day->history;
     size_t life = work->lives;
     work->is_overtaking = true;
-    record_hold_flush(1 + random_below(&work->random, 2));
-    write_one(work); // wakes the flusher
-    while (work->lives == life && !record_is_holding() && !store_is_failed(store))
+    bool is_of_log =
+        !may_overtake_data(work) || (work->mode == DAY_RELAXED && random_below(&work->random, 2));
+    if (is_of_log) {
+        record_hold_log_flush();
+    } else {
+        record_hold_flush(1 + random_below(&work->random, 2));
+    }
+    write_one(work); // wakes who flushes
+    while (work->lives == life && !record_has_held() && !store_is_failed(store))
         sched_yield();
     for (size_t i = random_below(&work->random, OVERTAKING_MAX); work->lives == life && i > 0;
          i--) {
@@ -299,7 +339,7 @@ static void overtake(Work *work)
     record_release_flush();
     work->is_overtaking = false;
     if (record_is_dead()) recover(work);
-    FlushStats stats = {.commits = 1};
+    KvFlushStats stats = {.commits = 1};
     while (work->lives == life && end == 1 && stats.commits > 0 && !store_is_failed(store)) {
         sched_yield();
         store_flush_stats(store, &stats);
@@ -346,7 +386,7 @@ static void begin_day(Work *work)
 {
     Day *day = work->day;
     History *history = &day->history;
-    work->engine = day_engine(work->mode, work->store, day->boot_id);
+    work->engine = open_day(work);
     work->lives = 1;
     day->opened_at = record_count();
     if (day->held > 0) {
@@ -384,8 +424,8 @@ static void work_on(Work *work, size_t write_count)
             day->has_failed_flush = true;
             record_fail_flush(1 + random_below(&work->random, 4));
         }
-        if (work->mode == DAY_RELAXED && random_below(&work->random, OVERTAKE_EVERY) == 0)
-            overtake(work);
+        bool may_overtake = work->mode == DAY_RELAXED || may_overtake_data(work);
+        if (may_overtake && random_below(&work->random, OVERTAKE_EVERY) == 0) overtake(work);
         write_one(work);
     }
     close_store(work);
@@ -413,12 +453,14 @@ static Day *day_new(DayMode mode, uint64_t seed, bool is_without_failures)
     day->seed = seed;
     day->boot_id = BOOT_ID;
     day->is_without_failures = is_without_failures || mode == DAY_UNSAFE;
+    day->flush_data_ms = seed & 6 ? FLUSH_MS : 0;
+    day->segment_bytes = SEGMENT_BYTES[seed >> 3 & 3];
     return day;
 }
 
-static Day *run(DayMode mode, uint64_t seed, size_t write_count, bool is_without_failures)
+static Day *run(Day *day, size_t write_count)
 {
-    Day *day = day_new(mode, seed, is_without_failures);
+    uint64_t seed = day->seed;
     day->has_fixture = seed & 1;
     snprintf(day->root, sizeof(day->root), "%s/day-%llx", test_dir(), (unsigned long long)seed);
     char store[600];
@@ -431,12 +473,15 @@ static Day *run(DayMode mode, uint64_t seed, size_t write_count, bool is_without
 
 Day *day_run(DayMode mode, uint64_t seed, size_t write_count)
 {
-    return run(mode, seed, write_count, /* is_without_failures= */ false);
+    return run(day_new(mode, seed, /* is_without_failures= */ false), write_count);
 }
 
-Day *day_run_without_failures(DayMode mode, uint64_t seed, size_t write_count)
+Day *day_run_as(const Day *options, size_t write_count)
 {
-    return run(mode, seed, write_count, /* is_without_failures= */ true);
+    Day *day = day_new(options->mode, options->seed, options->is_without_failures);
+    day->flush_data_ms = options->flush_data_ms;
+    day->segment_bytes = options->segment_bytes;
+    return run(day, write_count);
 }
 
 Day *day_run_after(const Day *day, size_t cut, const char *root, size_t write_count)

@@ -1,7 +1,8 @@
 // A day of work on a store, recorded: appends, messages of 1 MiB, forks, deletes, purges, restarts,
 // deaths of the process, a compaction, and half of the days begin with the migration of a file that
-// format 1's program wrote. A relaxed day is at times not relaxed, and writes while a flush is
-// under way. On half of the days one flush fails. After a cut another day may go on.
+// format 1's program wrote. A relaxed day is at times not relaxed. Writes go on while a flush is
+// under way. On half of the days one flush fails, on three of four data.mdb is flushed as often as
+// a relaxed log, and the log's segments are small. After a cut another day may go on.
 
 #pragma once
 
@@ -24,6 +25,8 @@ typedef struct Day {
     uint64_t seed;
     bool has_fixture;
     bool is_without_failures; // no flush fails
+    unsigned flush_data_ms;   // 0: data.mdb is flushed when the store is opened and closed
+    uint64_t segment_bytes;   // of the log's segments; 0: they grow
     char root[512];           // the store is root/store
     const char *boot_id;
     IdText session; // the first write makes it
@@ -51,8 +54,8 @@ enum { DAY_TXN_BITS = 32 };
 
 // On the heap. Its record is of the whole day, from before there is a store.
 Day *day_run(DayMode mode, uint64_t seed, size_t write_count);
-// The same, and no flush fails.
-Day *day_run_without_failures(DayMode mode, uint64_t seed, size_t write_count);
+// The same with the mode, the seed, the flushes and the segments of `options`.
+Day *day_run_as(const Day *options, size_t write_count);
 // The day after a cut of another one: disk_write_image has made its `root`. NULL: of the other day
 // nothing is left.
 Day *day_run_after(const Day *day, size_t cut, const char *root, size_t write_count);

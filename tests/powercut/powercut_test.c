@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "faulty_log.h"
 #include "image.h"
 #include "powercut_day.h"
 #include "report/log.h"
@@ -20,6 +22,9 @@ enum {
     WRITES_PER_DAY = 120,
     WRITES_PER_NEXT_DAY = 30,
     PINLESS_DAYS_MAX = 10,
+    OFTEN_MS = 2,
+    FAULTY_DAYS_MAX = 10,
+    FAULTY_SEGMENT_BYTES = 8 * 1024,
 };
 
 typedef struct Tally {
@@ -193,6 +198,18 @@ TEST(a_store_that_is_never_flushed_is_found_out)
     day_free(day);
 }
 
+// data.mdb is flushed as often as the log, and no flush fails.
+static Day *day_of_data(uint64_t seed)
+{
+    Day options = {
+        .mode = DAY_RELAXED,
+        .seed = seed,
+        .is_without_failures = true,
+        .flush_data_ms = OFTEN_MS,
+    };
+    return day_run_as(&options, WRITES_PER_DAY);
+}
+
 // Pages must be used again while a flush is under way, and the cut be then: one day may have none.
 static void expect_pin_found(PinFault fault)
 {
@@ -201,7 +218,7 @@ static void expect_pin_found(PinFault fault)
     random_seed(&random, test_seed());
     for (size_t days = 0; tally.bad == 0 && days < PINLESS_DAYS_MAX; days++) {
         pin_fault(fault);
-        Day *day = day_run_without_failures(DAY_RELAXED, random_next(&random), WRITES_PER_DAY);
+        Day *day = day_of_data(random_next(&random));
         pin_fault(PIN_IS_HELD);
         cut_day(day, &day->recording, 100, /* is_quiet= */ true, &tally);
         day_free(day);
@@ -245,7 +262,7 @@ static bool is_note_flush(const Recording *recording, size_t index)
 
 TEST(a_side_file_that_is_not_flushed_is_found_out)
 {
-    Day *day = day_run_without_failures(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
+    Day *day = day_of_data(test_seed());
     size_t left_out = 0;
     for (size_t i = 0; i < day->recording.count; i++) {
         if (!is_note_flush(&day->recording, i)) continue;
@@ -276,7 +293,7 @@ TEST(directories_that_are_not_flushed_are_found_out)
 // data.mdb's flush, which comes before that of flushed.mdb, is moved behind it.
 TEST(two_flushes_in_the_wrong_order_are_found_out)
 {
-    Day *day = day_run_without_failures(DAY_RELAXED, test_seed(), WRITES_PER_DAY);
+    Day *day = day_of_data(test_seed());
     const Recording *from = &day->recording;
     Recording to = *from;
     size_t *moved_to = calloc(from->count, sizeof(size_t)), last_of_data = 0, swapped = 0;
@@ -305,4 +322,119 @@ TEST(two_flushes_in_the_wrong_order_are_found_out)
     free(to.records);
     free(moved_to);
     day_free(day);
+}
+
+// Whether a flush of a segment is one of records, and not of the zeros that it is made of; and
+// where the last of them begins.
+static bool is_record_flush(const Recording *recording, size_t index, size_t *out_header)
+{
+    const Record *flush = &recording->records[index];
+    if (flush->kind != RECORD_FLUSH_END || flush->node == RECORD_NO_NODE ||
+        !recording->is_log[flush->node])
+        return false;
+    unsigned writes = 2; // a header, or the body behind it
+    for (size_t i = flush->begun; i > 0 && writes > 0; i--) {
+        const Record *record = &recording->records[i - 1];
+        if (record->node != flush->node || record->kind != RECORD_WRITE) continue;
+        *out_header = i - 1;
+        if (record->size >= 4 && memcmp(record->bytes, "TLOG", 4) == 0) return true;
+        writes--;
+    }
+    return false;
+}
+
+// The log's segments are small, and data.mdb is flushed when it is opened and closed.
+static Day *day_of_log(DayMode mode, uint64_t seed)
+{
+    Day options = {
+        .mode = mode,
+        .seed = seed,
+        .is_without_failures = true,
+        .segment_bytes = FAULTY_SEGMENT_BYTES,
+    };
+    return day_run_as(&options, WRITES_PER_DAY);
+}
+
+TEST(a_log_that_is_not_flushed_is_found_out)
+{
+    Day *day = day_of_log(DAY_SYNC, test_seed());
+    size_t left_out = 0, header;
+    for (size_t i = 0; i < day->recording.count; i++) {
+        if (!is_record_flush(&day->recording, i, &header)) continue;
+        day->recording.records[i].node = RECORD_NO_NODE;
+        left_out++;
+    }
+    CHECK(left_out > 10);
+    expect_found(day, &day->recording);
+    day_free(day);
+}
+
+// What is acknowledged after the flush of its record is promised when the record is written.
+TEST(a_write_that_is_acknowledged_before_its_record_is_flushed_is_found_out)
+{
+    Day *day = day_of_log(DAY_SYNC, test_seed());
+    size_t moved = 0, header;
+    for (size_t i = 0; i < day->recording.count; i++) {
+        if (!is_record_flush(&day->recording, i, &header)) continue;
+        size_t mark = i;
+        while (mark < day->recording.count && day->recording.records[mark].kind != RECORD_MARK)
+            mark++;
+        if (mark == day->recording.count) break;
+        for (size_t cut = header + 1; cut <= mark; cut++)
+            day->required[cut] = day->required[mark + 1];
+        moved++;
+    }
+    CHECK(moved > 10);
+    Tally tally = {0, 0};
+    cut_day(day, &day->recording, 100, /* is_quiet= */ true, &tally);
+    CHECK(tally.bad > 0);
+    day_free(day);
+}
+
+static bool is_log_directory(const Recording *recording, int node)
+{
+    return recording->is_directory[node] && is_named(recording, node, "log");
+}
+
+TEST(a_segment_whose_name_is_not_flushed_is_found_out)
+{
+    Day *day = day_of_log(DAY_SYNC, test_seed());
+    size_t left_out = 0;
+    for (size_t i = day->first_cut; i < day->recording.count; i++) {
+        Record *record = &day->recording.records[i];
+        if (record->kind != RECORD_FLUSH_END || !is_log_directory(&day->recording, record->node))
+            continue;
+        record->node = RECORD_NO_NODE;
+        left_out++;
+    }
+    CHECK(left_out > 0);
+    expect_found(day, &day->recording);
+    day_free(day);
+}
+
+static void expect_log_found(LogFault in_day, LogFault in_images)
+{
+    Tally tally = {0, 0};
+    Random random;
+    random_seed(&random, test_seed());
+    for (size_t days = 0; tally.bad == 0 && days < FAULTY_DAYS_MAX; days++) {
+        log_fault(in_day);
+        Day *day = day_of_log(in_day ? DAY_SYNC : DAY_RELAXED, random_next(&random));
+        log_fault(in_images);
+        cut_day(day, &day->recording, 100, /* is_quiet= */ true, &tally);
+        log_fault(LOG_IS_RIGHT);
+        day_free(day);
+    }
+    printf("%zu of %zu images are bad\n", tally.bad, tally.images);
+    CHECK(tally.bad > 0);
+}
+
+TEST(a_segment_that_is_used_again_too_early_is_found_out)
+{
+    expect_log_found(LOG_TRIMS_EARLY, LOG_IS_RIGHT);
+}
+
+TEST(a_torn_record_that_is_believed_is_found_out)
+{
+    expect_log_found(LOG_IS_RIGHT, LOG_TAKES_ANYTHING);
 }

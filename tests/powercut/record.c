@@ -15,12 +15,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness.h"
 #include "keep.h"
 
-enum { DESCRIPTORS_MAX = 1024, PATH_MAX_BYTES = 4096 };
+enum { DESCRIPTORS_MAX = 1024, PATH_MAX_BYTES = 4096, HOLD_LOG_NS = 3 * 1000 * 1000 };
+#define LOG_NAME_END ".log"
 
 typedef struct Descriptor {
     int node; // 0: not ours; else the node plus 1
@@ -34,6 +36,7 @@ static struct {
     size_t fail_in; // flushes of files; 0: none fails
     bool has_failed;
     size_t hold_in; // … none is held
+    bool holds_log;
     bool is_holding;
     size_t kill_in; // writes; 0: it lives
     Keep *kept;     // of the files when it died
@@ -81,11 +84,22 @@ static int node_new(ino_t inode, bool is_directory)
     return node;
 }
 
-static bool is_below_root(const char *path)
+static bool is_in_root(const char *path)
 {
     size_t size = strlen(recorder.root);
-    return recorder.is_on && !recorder.is_dead && strncmp(path, recorder.root, size) == 0 &&
+    return recorder.is_on && strncmp(path, recorder.root, size) == 0 &&
            (path[size] == '/' || path[size] == '\0');
+}
+
+static bool is_below_root(const char *path)
+{
+    return is_in_root(path) && !recorder.is_dead;
+}
+
+// A dead process changes no names: record_revive restores only what is in the files.
+static bool is_of_dead(const char *path)
+{
+    return is_in_root(path) && recorder.is_dead;
 }
 
 // The directory of a path, and the name in it.
@@ -101,8 +115,11 @@ static int directory_of(const char *path, const char **out_name)
 
 static void entry_fill(RecordEntry *entry, const char *name, int node)
 {
-    CHECK(strlen(name) < sizeof(entry->name));
-    memcpy(entry->name, name, strlen(name) + 1);
+    size_t size = strlen(name), end = strlen(LOG_NAME_END);
+    CHECK(size < sizeof(entry->name));
+    memcpy(entry->name, name, size + 1);
+    if (node != RECORD_NO_NODE && size > end && strcmp(name + size - end, LOG_NAME_END) == 0)
+        recorder.recording.is_log[node] = true;
     entry->node = node;
 }
 
@@ -149,6 +166,7 @@ static int record_open(const char *path, int flags, mode_t mode)
     bool is_ours = is_below_root(path);
     CHECK(!is_ours || !(flags & O_APPEND)); // where its writes go is not followed
     bool is_new = is_ours && (flags & O_CREAT) && access(path, F_OK) != 0;
+    if (is_of_dead(path)) flags &= ~O_CREAT;
     int file = (int)call(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
     int code = errno;
     struct stat status;
@@ -191,7 +209,7 @@ static void die(void)
 {
     recorder.is_dead = true;
     recorder.kill_in = recorder.fail_in = recorder.hold_in = 0;
-    recorder.is_holding = false;
+    recorder.is_holding = recorder.holds_log = false;
     recorder.kept = keep_files(recorder.root);
     pthread_cond_broadcast(&released);
 }
@@ -259,6 +277,42 @@ int ftruncate(int file, off_t size)
     return code;
 }
 
+// Zeros up to the new end of the file, as ftruncate makes them. What is there stays as it is.
+int posix_fallocate(int file, off_t offset, off_t size)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    const Descriptor *descriptor = descriptor_of(file);
+    struct stat status;
+    off_t end = offset + size;
+    bool is_larger = descriptor && fstat(file, &status) == 0 && end > status.st_size;
+    if (is_larger) add(RECORD_SIZE, descriptor->node - 1)->size = (uint64_t)end;
+    int code = call(syscall(SYS_fallocate, file, 0, offset, size)) == 0 ? 0 : errno;
+    pthread_mutex_unlock(&recorder.mutex);
+    return code;
+}
+
+// The mutex is held.
+static void hold(int node)
+{
+    bool is_log = recorder.recording.is_log[node];
+    bool is_held = is_log ? recorder.holds_log : recorder.hold_in > 0 && --recorder.hold_in == 0;
+    if (!is_held) return;
+    recorder.holds_log = false;
+    recorder.is_holding = true;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += HOLD_LOG_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    for (int code = 0; recorder.is_holding && code == 0;) {
+        code = is_log ? pthread_cond_timedwait(&released, &recorder.mutex, &until)
+                      : pthread_cond_wait(&released, &recorder.mutex);
+    }
+    recorder.is_holding = false;
+}
+
 static int record_flush(int file)
 {
     pthread_mutex_lock(&recorder.mutex);
@@ -271,11 +325,7 @@ static int record_flush(int file)
     sched_yield(); // others may write meanwhile
     pthread_mutex_lock(&recorder.mutex);
     bool is_file = !recorder.recording.is_directory[node];
-    if (is_file && recorder.hold_in > 0 && --recorder.hold_in == 0) {
-        recorder.is_holding = true;
-        while (recorder.is_holding)
-            pthread_cond_wait(&released, &recorder.mutex);
-    }
+    if (is_file) hold(node);
     bool is_recorded = recorder.is_on && !recorder.is_dead;
     bool fails = is_recorded && recorder.fail_in > 0 && is_file && --recorder.fail_in == 0;
     if (fails) recorder.has_failed = true;
@@ -308,7 +358,9 @@ int msync(void *address, size_t size, int flags)
 int mkdir(const char *path, mode_t mode)
 {
     pthread_mutex_lock(&recorder.mutex);
-    int code = (int)call(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+    bool is_dead = is_of_dead(path);
+    int code = is_dead ? -1 : (int)call(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+    if (is_dead) errno = EIO;
     struct stat status;
     if (code == 0 && is_below_root(path) && stat(path, &status) == 0) {
         add_name_of(path, node_new(status.st_ino, true));
@@ -317,12 +369,22 @@ int mkdir(const char *path, mode_t mode)
     return code;
 }
 
+// The path of an open directory, as the kernel knows it.
+static bool path_of_file(int file, char out[PATH_MAX_BYTES])
+{
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+    ssize_t size = readlink(link, out, PATH_MAX_BYTES - RECORD_NAME_BYTES - 2);
+    if (size > 0) out[size] = '\0';
+    return size > 0;
+}
+
 static int record_remove(const char *path, int flags)
 {
     pthread_mutex_lock(&recorder.mutex);
     struct stat status = {.st_nlink = 0};
     bool is_ours = is_below_root(path) && lstat(path, &status) == 0;
-    int code = (int)call(syscall(SYS_unlinkat, AT_FDCWD, path, flags));
+    int code = is_of_dead(path) ? 0 : (int)call(syscall(SYS_unlinkat, AT_FDCWD, path, flags));
     if (code == 0 && is_ours) {
         add_name_of(path, RECORD_NO_NODE);
         int node = node_of_inode(status.st_ino);
@@ -343,10 +405,22 @@ int rmdir(const char *path)
     return record_remove(path, AT_REMOVEDIR);
 }
 
+int record_remove_in(int directory, const char *name, int flags)
+{
+    char path[PATH_MAX_BYTES];
+    pthread_mutex_lock(&recorder.mutex);
+    bool is_ours = directory >= 0 && path_of_file(directory, path) && is_in_root(path);
+    pthread_mutex_unlock(&recorder.mutex);
+    if (!is_ours) return (int)syscall(SYS_unlinkat, directory, name, flags);
+    snprintf(path + strlen(path), sizeof(path) - strlen(path), "/%s", name);
+    return record_remove(path, flags);
+}
+
 int link(const char *from, const char *to)
 {
     pthread_mutex_lock(&recorder.mutex);
-    int code = (int)call(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
+    bool is_dead = is_of_dead(to);
+    int code = is_dead ? 0 : (int)call(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
     if (code == 0 && is_below_root(to)) {
         add_name_of(to, node_of_path(to));
     }
@@ -359,7 +433,8 @@ int rename(const char *from, const char *to)
     pthread_mutex_lock(&recorder.mutex);
     struct stat replaced;
     bool has_replaced = is_below_root(to) && lstat(to, &replaced) == 0 && replaced.st_nlink == 1;
-    int code = (int)call(syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to));
+    bool is_dead = is_of_dead(to);
+    int code = is_dead ? 0 : (int)call(syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to));
     if (code == 0 && is_below_root(to)) {
         if (has_replaced) {
             int gone = node_of_inode(replaced.st_ino);
@@ -455,18 +530,26 @@ void record_hold_flush(size_t nth)
     pthread_mutex_unlock(&recorder.mutex);
 }
 
-bool record_is_holding(void)
+void record_hold_log_flush(void)
 {
     pthread_mutex_lock(&recorder.mutex);
-    bool is_holding = recorder.is_holding;
+    recorder.holds_log = true;
     pthread_mutex_unlock(&recorder.mutex);
-    return is_holding;
+}
+
+bool record_has_held(void)
+{
+    pthread_mutex_lock(&recorder.mutex);
+    bool has_held = recorder.hold_in == 0 && !recorder.holds_log;
+    pthread_mutex_unlock(&recorder.mutex);
+    return has_held;
 }
 
 void record_release_flush(void)
 {
     pthread_mutex_lock(&recorder.mutex);
     recorder.hold_in = 0;
+    recorder.holds_log = false;
     recorder.is_holding = false;
     pthread_cond_broadcast(&released);
     pthread_mutex_unlock(&recorder.mutex);

@@ -14,7 +14,7 @@ enum { RECORD_NAME_BYTES = 64, RECORD_NO_NODE = -1, RECORD_NODES_MAX = 4096 };
 typedef enum RecordKind {
     RECORD_WRITE,        // to the page cache: any time from now on it may be on the disk
     RECORD_WRITTEN,      // an O_DSYNC write has returned: the record `begun` is on the disk
-    RECORD_SIZE,         // ftruncate
+    RECORD_SIZE,         // ftruncate, or posix_fallocate of a larger file
     RECORD_NAME,         // a directory's entries change
     RECORD_FLUSH_BEGIN,  // of a file or a directory
     RECORD_FLUSH_END,    // what was done to it before the record `begun` is on the disk
@@ -41,7 +41,8 @@ typedef struct Recording {
     Record *records;
     size_t count, capacity;
     bool is_directory[RECORD_NODES_MAX];
-    int node_count; // node 0 is the directory
+    bool is_log[RECORD_NODES_MAX]; // a segment of a log, by its name
+    int node_count;                // node 0 is the directory
 } Recording;
 
 // What is below `root` now is taken for flushed.
@@ -50,9 +51,12 @@ void record_mark(uint64_t number);
 // Makes the `nth` flush of a file from now on fail with EIO, once. 0: none, and whether one has
 // failed since the last call.
 bool record_fail_flush(size_t nth);
-// The `nth` flush of a file from now on stays under way until it is released, once.
+// The `nth` flush of a file that is not of the log stays under way until it is released, once.
 void record_hold_flush(size_t nth);
-bool record_is_holding(void);
+// The next flush of a segment of the log stays under way until it is released, once, or for a few
+// milliseconds: a writer that needs another segment waits for it.
+void record_hold_log_flush(void);
+bool record_has_held(void); // such a flush has begun: it is held, or was
 void record_release_flush(void);
 // The process dies as by kill -9: of what it does from now on nothing happens, which record_revive
 // sees to once it has closed all its files. Then another process goes on. But it lives on while a
@@ -66,6 +70,9 @@ size_t record_count(void); // so many records are there now
 // Ends the record and hands it over; record_free frees it.
 void record_end(Recording *out);
 void record_free(Recording *recording);
+
+// Removes a name of an open directory, and records it.
+int record_remove_in(int directory, const char *name, int flags);
 
 // For those who must not do something to a recorded file.
 bool record_has_file(int file);

@@ -72,14 +72,6 @@ int fallocate(int file, int mode, off_t offset, off_t size)
     return (int)syscall(SYS_fallocate, file, mode, offset, size);
 }
 
-int posix_fallocate(int file, off_t offset, off_t size)
-{
-    refuse_file(file, "posix_fallocate");
-    static int (*_Atomic next)(int, off_t, off_t);
-    if (!next) next = (int (*)(int, off_t, off_t))dlsym(RTLD_NEXT, "posix_fallocate");
-    return next(file, offset, size);
-}
-
 ssize_t pwritev2(int file, const struct iovec *parts, int count, off_t offset, int flags)
 {
     refuse_file(file, "pwritev2");
@@ -121,9 +113,8 @@ int renameat(int from_directory, const char *from, int to_directory, const char 
 
 int unlinkat(int directory, const char *path, int flags)
 {
-    refuse_path(path, "unlinkat");
-    refuse_file(directory, "unlinkat");
-    return (int)syscall(SYS_unlinkat, directory, path, flags);
+    if (directory == AT_FDCWD) refuse_path(path, "unlinkat");
+    return record_remove_in(directory, path, flags);
 }
 
 int mkdirat(int directory, const char *path, mode_t mode)

@@ -38,17 +38,16 @@ static void make_call(const Recorded *recorded, int number)
     switch (number) {
     case 0: (void)!truncate(recorded->path, 1); break;
     case 1: (void)!fallocate(recorded->file, 0, 0, 1); break;
-    case 2: (void)!posix_fallocate(recorded->file, 0, 1); break;
-    case 3: (void)!pwritev2(recorded->file, &part, 1, 0, 0); break;
-    case 4: (void)!copy_file_range(recorded->other, NULL, recorded->file, NULL, 1, 0); break;
-    case 5: (void)!sendfile(recorded->file, recorded->other, NULL, 1); break;
-    case 6: (void)!dup(recorded->file); break;
-    case 7: (void)!dup2(recorded->other, recorded->file); break;
-    case 8: (void)!creat(recorded->path, 0600); break;
-    case 9: (void)!openat(AT_FDCWD, recorded->path, O_WRONLY); break;
-    case 10: (void)!unlinkat(AT_FDCWD, recorded->path, 0); break;
-    case 11: (void)!renameat(AT_FDCWD, recorded->path, AT_FDCWD, "none"); break;
-    case 12: (void)!fopen(recorded->path, "w"); break;
+    case 2: (void)!pwritev2(recorded->file, &part, 1, 0, 0); break;
+    case 3: (void)!copy_file_range(recorded->other, NULL, recorded->file, NULL, 1, 0); break;
+    case 4: (void)!sendfile(recorded->file, recorded->other, NULL, 1); break;
+    case 5: (void)!dup(recorded->file); break;
+    case 6: (void)!dup2(recorded->other, recorded->file); break;
+    case 7: (void)!creat(recorded->path, 0600); break;
+    case 8: (void)!openat(AT_FDCWD, recorded->path, O_WRONLY); break;
+    case 9: (void)!unlinkat(AT_FDCWD, recorded->path, 0); break;
+    case 10: (void)!renameat(AT_FDCWD, recorded->path, AT_FDCWD, "none"); break;
+    case 11: (void)!fopen(recorded->path, "w"); break;
     default: _exit(EXIT_SUCCESS);
     }
 }
@@ -72,7 +71,7 @@ TEST(a_call_that_is_not_recorded_ends_the_recorder)
             CHECK(WIFSIGNALED(status));
             CHECK_EQ(WTERMSIG(status), SIGABRT);
         }
-        CHECK(!was_last || i == 13);
+        CHECK(!was_last || i == 12);
     }
 }
 

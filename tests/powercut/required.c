@@ -1,12 +1,17 @@
-// What the disk must hold after a cut. Two witnesses: the marks, of what the engine has promised,
-// and the flushes of flushed.mdb themselves. Such a flush that has ended is a completed one, so its
-// state must be there or a newer one: that is what it names, and no less than all that was
-// acknowledged when the flush before it had ended, whatever it names.
+// What the disk must hold after a cut. There are three witnesses:
+//
+// - the marks, of what the engine has promised;
+// - the flushes of the log: when one has ended, all is there whose records were appended before it
+//   began. Segments are flushed in their order, so those before this one are on the disk, too;
+// - the flushes of flushed.mdb: when one has ended, its state must be there or a newer one. That is
+//   what it names, and no less than all that was acknowledged when the flush before it had ended,
+//   whatever it names.
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "kv/durable/flush_note.h"
+#include "log/record.h"
 #include "powercut_day.h"
 
 typedef struct Required {
@@ -70,6 +75,32 @@ static void take_flush(Required *required, size_t index)
     required->before_flush = required->acknowledged;
 }
 
+static bool is_log_header(const Recording *recording, const Record *record)
+{
+    return record->kind == RECORD_WRITE && record->node != RECORD_NO_NODE &&
+           recording->is_log[record->node] && record->size == LOG_HEADER_BYTES &&
+           memcmp(record->bytes, "TLOG", 4) == 0;
+}
+
+// Requires the writes that were acknowledged before the record of the log at `last` was followed
+// by another one.
+static void take_log_flush(Required *required, size_t index)
+{
+    const Recording *recording = &required->day->recording;
+    const Record *flush = &recording->records[index];
+    size_t last = flush->begun;
+    while (last > required->numbered && !(recording->records[last].node == flush->node &&
+                                          is_log_header(recording, &recording->records[last])))
+        last--;
+    if (last <= required->numbered) return;
+    for (size_t i = required->numbered; i < index; i++) {
+        const Record *record = &recording->records[i];
+        if (i > last && is_log_header(recording, record)) return;
+        bool is_of_writes = record->kind == RECORD_MARK && !(record->number & DAY_OPENING);
+        if (is_of_writes) require(required, writes_of(record->number));
+    }
+}
+
 void day_find_required(Day *day)
 {
     static Required required;
@@ -86,7 +117,9 @@ void day_find_required(Day *day)
             required.is_noted[named->node] = true;
         if (record->kind == RECORD_MARK) take_mark(&required, i);
         if (record->kind == RECORD_FLUSH_FAILED) required.has_failed = true;
-        if (record->kind == RECORD_FLUSH_END) take_flush(&required, i);
+        bool is_flushed = record->kind == RECORD_FLUSH_END && record->node != RECORD_NO_NODE;
+        if (is_flushed) take_flush(&required, i);
+        if (is_flushed && day->recording.is_log[record->node]) take_log_flush(&required, i);
     }
     day->required[count] = required.count;
 }

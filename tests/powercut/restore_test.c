@@ -1,5 +1,5 @@
 // The power is cut while a backup takes the place of a store that a killed process left, in another
-// boot: the old store is there, as it was at its last flush, or the new one and the old one kept.
+// boot: the old store is there, with all that was flushed, or the new one and the old one kept.
 
 #include <stdio.h>
 #include <string.h>
@@ -88,12 +88,11 @@ static void check_image(const char *image, const char *session, const char *back
     snprintf(store, sizeof(store), "%s/store", image);
     snprintf(kept, sizeof(kept), "%s/kept", store);
     uint64_t count = count_entries(store, session);
-    if (count > 0) {
-        CHECK_EQ(count, FLUSHED);
-        return;
+    if (count == 0) {
+        CHECK_EQ(count_entries(store, backup), IN_BACKUP);
+        count = count_entries(kept, session);
     }
-    CHECK_EQ(count_entries(store, backup), IN_BACKUP);
-    CHECK_EQ(count_entries(kept, session), FLUSHED);
+    CHECK(count >= FLUSHED && count <= FLUSHED + LATER); // what was not flushed may be there, too
 }
 
 TEST(after_a_power_cut_in_a_restore_the_old_store_is_there)

@@ -1,5 +1,6 @@
-// Planted faults of the pin. LMDB's calls are defined in this program, so that the flusher calls
-// them: the read transaction that it begins while it holds off the writers is the pin.
+// Planted faults of the pin, and of a commit. LMDB's calls are defined in this program, so that the
+// flusher calls them: the read transaction that it renews while it holds off the writers is the
+// pin.
 
 #pragma once
 
@@ -11,3 +12,6 @@ typedef enum PinFault {
 
 // Of all flushers from now on.
 void pin_fault(PinFault fault);
+
+// The next commit that writes fails with ENOSPC, and changes nothing.
+void commit_fault(void);

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "report/log.h"
+#include "store/backup.h"
 #include "store/open.h"
 #include "store_fixture.h"
 
@@ -23,13 +24,11 @@ static Ulid last_id(StoreFixture *f)
 // Of that boot; nothing is flushed by itself. The clock stands still, always at the same time.
 static StoreFixture *open_relaxed(const char *boot_id)
 {
-    StoreFixture *f = store_fixture_open();
+    StoreFixture *f = store_fixture_make();
     f->options.is_ephemeral = false;
     f->options.flush_ms = FLUSH_MS_MAX;
     f->options.boot_id = boot_id;
-    store_close(f->store);
-    ErrorDetail detail = {{0}};
-    CHECK_EQ(store_open(&f->options, &detail, &f->store), ERROR_NONE);
+    store_fixture_reopen(f);
     return f;
 }
 
@@ -131,4 +130,29 @@ TEST(ids_go_on_as_before_after_the_death_of_a_process)
     CHECK_EQ(ulid_time_ms(last_id(f)), ulid_time_ms(one.last));
     CHECK_STR(store_instance_id(f->store), one.instance);
     store_fixture_close(&f);
+}
+
+static Ulid last_id_in(const char *directory)
+{
+    StoreOptions options = {.directory = directory, .is_read_only = true};
+    ErrorDetail detail = {{0}};
+    StoreFixture f = {.store = NULL};
+    CHECK_EQ(store_open(&options, &detail, &f.store), ERROR_NONE);
+    Ulid last = last_id(&f);
+    store_close(f.store);
+    return last;
+}
+
+// data.mdb is as it was flushed at the start; all else is only in the log.
+TEST(a_backup_after_a_reset_has_what_only_the_log_has)
+{
+    char to[600];
+    snprintf(to, sizeof(to), "%s/copy", test_dir());
+    Seen seen = issue_until_killed("one", /* is_flushed= */ true);
+    BackupOptions options = {.from = test_dir(), .to = to, .instance_id = ""};
+    ErrorDetail detail = {{0}};
+    Verified verified;
+    CHECK_EQ(backup_make(&options, &detail, &verified), ERROR_NONE);
+    CHECK(ulid_compare(last_id_in(to), seen.last) >= 0);
+    CHECK(ulid_compare(last_id_in(test_dir()), seen.last) >= 0);
 }

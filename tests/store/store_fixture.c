@@ -29,7 +29,7 @@ static void fixture_start(StoreFixture *f)
     CHECK_EQ(error, ERROR_NONE);
 }
 
-StoreFixture *store_fixture_open(void)
+StoreFixture *store_fixture_make(void)
 {
     StoreFixture *f = calloc(1, sizeof(StoreFixture));
     CHECK(f != NULL);
@@ -42,6 +42,12 @@ StoreFixture *store_fixture_open(void)
         .random_seed = test_seed(),
     };
     arena_init(&f->arena, (size_t)1 << 30);
+    return f;
+}
+
+StoreFixture *store_fixture_open(void)
+{
+    StoreFixture *f = store_fixture_make();
     fixture_start(f);
     return f;
 }
@@ -49,6 +55,7 @@ StoreFixture *store_fixture_open(void)
 void store_fixture_reopen(StoreFixture *f)
 {
     store_close(f->store);
+    f->store = NULL;
     fixture_start(f);
 }
 

@@ -19,6 +19,7 @@ typedef struct StoreFixture {
 
 // On the heap, because the store's clock points into it.
 StoreFixture *store_fixture_open(void);
+StoreFixture *store_fixture_make(void); // not open yet: store_fixture_reopen opens it
 void store_fixture_reopen(StoreFixture *f);
 void store_fixture_close(StoreFixture **f);
 

@@ -249,9 +249,9 @@ ProtobufCService *tine_client_service(Tine *tine, const TineCallOptions *options
 // has altered bytes, because each row has a checksum. But a damaged page can end the process: by
 // SIGBUS, if the disk cannot read the page or the file was cut short, and by SIGSEGV or SIGABRT if
 // the page is not what the engine expects. So the server offers direct reads only when it has
-// checked all pages after a reset of the machine, and opening checks the first of them. What remains
-// is damage that the disk does later. An embedded store is mapped likewise. Use calls where a
-// process must not end for that.
+// checked all pages after a reset of the machine, and opening checks the first of them. What
+// remains is damage that the disk does later. An embedded store is mapped likewise. Use calls where
+// a process must not end for that.
 
 // Why a read did not run in this process.
 typedef enum TineFallback {

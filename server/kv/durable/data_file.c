@@ -67,6 +67,7 @@ Error data_file_open(const DataFileOptions *options, ErrorDetail *detail, DataFi
     DataFile *file = calloc(1, sizeof(DataFile));
     if (!file) return error_say(detail, ERROR_OUT_OF_MEMORY, "no memory to open the store");
     file->is_read_only = options->read_only;
+    file->is_ephemeral = options->no_sync;
     file->generation = process_generation();
     file->ownership.directory = -1;
 
@@ -81,8 +82,7 @@ Error data_file_open(const DataFileOptions *options, ErrorDetail *detail, DataFi
     }
     // Without the mutex: these wait for the writer of any process, and fork waits for the mutex.
     reader_slots_clear_dead(file);
-    error = flush_start(file, options, detail);
-    int code = error ? 0 : fill_up(file);
+    int code = fill_up(file);
     if (code) error = lmdb_fail(detail, code, "fill up", options->directory, KV_FILE_DATA);
     if (error) {
         data_file_close(file);
@@ -240,9 +240,11 @@ static uint64_t map_bytes_for_disk(const char *directory)
     return bytes;
 }
 
-static unsigned readers_max_of(const DataFileOptions *options)
+// Returns the number of slots, with those of pins.
+static unsigned slots_of(const DataFileOptions *options)
 {
-    return options->readers_max ? options->readers_max : READERS_MAX;
+    unsigned readers_max = options->readers_max ? options->readers_max : READERS_MAX;
+    return readers_max + reader_slots_of_pins(options->no_sync);
 }
 
 // LMDB makes lock.mdb a file with holes and maps it: on a full disk the first reader in a slot that
@@ -256,7 +258,7 @@ static int reserve_lock_file(const DataFileOptions *options)
     if (file < 0 && errno == EROFS && options->read_only) return check_unlocked(options);
     if (file < 0) return errno;
 
-    off_t bytes = ((off_t)readers_max_of(options) + HEADER_SLOTS) * SLOT_BYTES;
+    off_t bytes = ((off_t)slots_of(options) + HEADER_SLOTS) * SLOT_BYTES;
     int code = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, bytes) ? errno : 0;
     close(file);
     return lmdb_error_of(code) == ERROR_STORE_FULL ? code : 0; // some file systems cannot do it
@@ -282,8 +284,11 @@ static int open_lmdb(DataFile *file, const DataFileOptions *options, size_t map_
     enum { NAMED_TABLES_MAX = 32 }; // that a migration opens in one transaction
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     unsigned flags = MDB_NOTLS;
-    if (options->no_sync || options->flush_ms > 0) flags |= MDB_NOSYNC | MDB_NOMETASYNC;
-    if (options->read_only) flags |= MDB_RDONLY;
+    if (options->read_only) {
+        flags |= MDB_RDONLY;
+    } else {
+        flags |= MDB_NOSYNC | MDB_NOMETASYNC; // the log, or nothing, makes commits durable
+    }
 
     int code = mdb_env_create(&file->lmdb);
     if (code) return code;
@@ -293,7 +298,7 @@ static int open_lmdb(DataFile *file, const DataFileOptions *options, size_t map_
     if (code) return code;
     code = mdb_env_set_maxdbs(file->lmdb, NAMED_TABLES_MAX);
     if (code) return code;
-    code = mdb_env_set_maxreaders(file->lmdb, readers_max_of(options));
+    code = mdb_env_set_maxreaders(file->lmdb, slots_of(options));
     if (code) return code;
     code = mdb_env_open(file->lmdb, options->directory, flags, 0600);
     if (code) return code;

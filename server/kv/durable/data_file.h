@@ -5,12 +5,13 @@
 #include "kv/durable/options.h"
 #include "report/error_detail.h"
 
-// Opens the files, after recovery, and starts what makes commits durable. The caller closes
-// `*out_file` with data_file_close. `detail` says what failed. ERROR_UNAVAILABLE: this process has
-// the file open already (a second open would drop its locks), or as recovery_run and lock_pair.h.
-// ERROR_IO: a file cannot be made or opened, or another process has it open and lock.mdb is on a
-// file system that is read-only here. ERROR_CORRUPT: not a file of LMDB's. ERROR_INVALID_ARGUMENT:
-// not on a local file system. ERROR_STORE_FULL, ERROR_OUT_OF_MEMORY.
+// Opens the files, after recovery. Before the first write the caller starts the flusher
+// (flush_start). The caller closes `*out_file` with data_file_close. `detail` says what failed.
+// ERROR_UNAVAILABLE: this process has the file open already (a second open would drop its locks),
+// or as recovery_run and lock_pair.h. ERROR_IO: a file cannot be made or opened, or another process
+// has it open and lock.mdb is on a file system that is read-only here. ERROR_CORRUPT: not a file of
+// LMDB's. ERROR_INVALID_ARGUMENT: not on a local file system. ERROR_STORE_FULL,
+// ERROR_OUT_OF_MEMORY.
 MUST_USE Error data_file_open(const DataFileOptions *options, ErrorDetail *detail,
                               DataFile **out_file);
 

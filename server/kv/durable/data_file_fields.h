@@ -32,12 +32,14 @@ typedef enum WalkNoteState { // walk_note.h
 struct DataFile {
     MDB_env *lmdb;
     const char *directory; // owned by `lmdb`
-    Flusher *flusher;      // NULL: not relaxed
+    Flusher *flusher;      // NULL: read-only or ephemeral
     unsigned generation;   // of the process that opened it
     bool is_read_only;
-    bool was_relaxed; // and was not closed in good order
+    bool is_ephemeral;
     atomic_bool is_set_back;
     atomic_bool is_outgrown; // pages are in use that the map does not reach
+    uint64_t reserved_bytes; // blocks are allocated up to here; used by write transactions only
+    atomic_uint_fast64_t pin_txn; // that the flusher's pin reads; 0: none
     FileId data_id, lock_id;
     WalkNoteState walk_note;
     atomic_bool is_walk_due; // all pages must be walked

@@ -1,4 +1,4 @@
-// The flusher of a relaxed store, and the flushes of opening and closing. flush.h has the idea.
+// The flusher, and the flushes of opening and closing. flush.h has the idea.
 //
 // The tricky part is which meta page belongs to the pin. LMDB writes the two in turn, so the page
 // may be gone two commits later. It is copied while a write transaction that writes nothing keeps
@@ -34,22 +34,26 @@ enum { WAITS_FOR_NOTHING, WAITS_FOR_A_COMMIT, WAITS_FOR_MANY };
 struct Flusher {
     DataFile *file;
     pthread_t thread;
-    bool has_thread;
+    bool has_thread, is_relaxed;
     int64_t interval_ns;
+    void (*flushed)(void *context, uint64_t position); // NULL: nobody wants to know
+    void *flushed_context;
 
     pthread_mutex_t flush_mutex; // held by the thread that flushes; guards these
     ErrorDetail failure;         // set before has_failed, and never again
     FlushNotes notes;
     FlushNote last; // the newest note that is on the disk; .state 0: there is none
-    MDB_txn *pin;
+    // Both keep their reader slot when they read nothing, so a flush never lacks one.
+    MDB_txn *pin, *spare;
     int data_file;
     size_t page_bytes;
 
     // Written by commits and read by all.
     _Alignas(64) atomic_uint_fast64_t committed_txn;
-    atomic_uint_fast64_t unflushed_bytes; // about, of commits after the last flush began
-    atomic_uint_fast64_t flushing_bytes;  // about, of commits that the running flush is for
-    atomic_int_fast64_t oldest_ns;        // when the first of them was; 0: none
+    atomic_uint_fast64_t committed_position; // of the log
+    atomic_uint_fast64_t unflushed_bytes;    // about, of commits after the last flush began
+    atomic_uint_fast64_t flushing_bytes;     // about, of commits that the running flush is for
+    atomic_int_fast64_t oldest_ns;           // when the first of them was; 0: none
     atomic_int waits_for;
     atomic_bool is_wanted; // before the next write, however little there is
 
@@ -61,7 +65,7 @@ struct Flusher {
     bool is_stopping;
 };
 
-static Error pin_newest(Flusher *flusher, MDB_txn **out_pin, FlushNote *note);
+static Error pin_newest(Flusher *flusher, FlushNote *note);
 static Error flush_once(Flusher *flusher);
 static Error mark_clean(Flusher *flusher);
 static Error flush_and_note(Flusher *flusher, FlushNote *note);
@@ -93,21 +97,16 @@ static Error fail_lost(Flusher *flusher, const ErrorDetail *cause)
 // Writes to `detail` why a flush returned `error`.
 static Error explain(const Flusher *flusher, Error error, ErrorDetail *detail)
 {
-    if (error == ERROR_UNAVAILABLE) {
-        return lmdb_fail(detail, MDB_READERS_FULL, "flush", flusher->file->directory, KV_FILE_DATA);
-    }
     return error ? error_say(detail, error, "%s", flusher->failure.text) : ERROR_NONE;
 }
 
-// A process that died in the middle of a commit may have left it in the page cache alone. A
-// repeated request is answered from there, without a commit, so it must be on the disk as well.
-static Error flush_data(DataFile *file, const char *directory, bool is_new, ErrorDetail *detail)
+static Error flush_new(DataFile *file, const char *directory, ErrorDetail *detail)
 {
     int data_file;
     int code = mdb_env_get_fd(file->lmdb, &data_file);
-    if (code == 0 && (is_new ? fsync(data_file) : fdatasync(data_file)) != 0) code = errno;
+    if (code == 0 && fsync(data_file) != 0) code = errno;
     if (code) return lmdb_fail(detail, code, "flush", directory, KV_FILE_DATA);
-    return is_new ? directory_flush(directory, detail) : ERROR_NONE;
+    return directory_flush(directory, detail);
 }
 
 static Flusher *flusher_new(DataFile *file, const DataFileOptions *options)
@@ -116,7 +115,9 @@ static Flusher *flusher_new(DataFile *file, const DataFileOptions *options)
     if (!flusher) return NULL;
     memset(flusher, 0, sizeof(*flusher));
     flusher->file = file;
-    flusher->interval_ns = (int64_t)options->flush_ms * 1000000;
+    flusher->is_relaxed = options->flush_ms > 0;
+    unsigned interval_ms = options->flush_data_ms ? options->flush_data_ms : FLUSH_DATA_MS;
+    flusher->interval_ns = (int64_t)interval_ms * 1000000;
     flusher->notes.file = -1;
     pthread_mutex_init(&flusher->flush_mutex, NULL);
     pthread_mutex_init(&flusher->mutex, NULL);
@@ -128,6 +129,17 @@ static Flusher *flusher_new(DataFile *file, const DataFileOptions *options)
     return flusher;
 }
 
+// Takes a reader slot. The transaction reads nothing yet.
+static int take_slot(DataFile *file, MDB_txn **out_reader)
+{
+    int code = mdb_txn_begin(file->lmdb, NULL, MDB_RDONLY, out_reader);
+    if (code == MDB_READERS_FULL && reader_slots_clear_dead(file) > 0) {
+        code = mdb_txn_begin(file->lmdb, NULL, MDB_RDONLY, out_reader);
+    }
+    if (code == 0) mdb_txn_reset(*out_reader);
+    return code;
+}
+
 // Leaves file->flusher to flusher_free if it fails.
 static Error flusher_make(DataFile *file, const DataFileOptions *options, ErrorDetail *detail)
 {
@@ -136,6 +148,8 @@ static Error flusher_make(DataFile *file, const DataFileOptions *options, ErrorD
     MDB_stat pages;
     int code = mdb_env_get_fd(file->lmdb, &flusher->data_file);
     if (code == 0) code = mdb_env_stat(file->lmdb, &pages);
+    if (code == 0) code = take_slot(file, &flusher->pin);
+    if (code == 0) code = take_slot(file, &flusher->spare);
     if (code) return lmdb_fail(detail, code, "read", options->directory, KV_FILE_DATA);
     flusher->page_bytes = pages.ms_psize;
     Error error = flush_note_open(options->directory, /* create= */ true, detail, &flusher->notes);
@@ -152,35 +166,20 @@ static Error flusher_make(DataFile *file, const DataFileOptions *options, ErrorD
     return flush_note_read(&flusher->notes, &found, &flusher->last, detail);
 }
 
-static Error flush_before_writes(DataFile *file, const DataFileOptions *options,
-                                 ErrorDetail *detail)
+static Error flush_if_new(DataFile *file, const DataFileOptions *options, ErrorDetail *detail)
 {
     MDB_envinfo info;
     int code = mdb_env_info(file->lmdb, &info);
     if (code) return lmdb_fail(detail, code, "read", options->directory, KV_FILE_DATA);
-    bool is_new = info.me_last_txnid == 0;
-    bool has_flusher = options->flush_ms > 0 || file->was_relaxed;
-    if (!is_new && has_flusher) return ERROR_NONE; // its first flush does it
-    return flush_data(file, options->directory, is_new, detail);
-}
-
-// Flushes a store that was relaxed and is not any more.
-static Error end_relaxed(DataFile *file, ErrorDetail *detail)
-{
-    Error error = explain(file->flusher, mark_clean(file->flusher), detail);
-    flusher_free(file);
-    return error;
+    return info.me_last_txnid > 0 ? ERROR_NONE : flush_new(file, options->directory, detail);
 }
 
 Error flush_start(DataFile *file, const DataFileOptions *options, ErrorDetail *detail)
 {
     if (options->no_sync || options->read_only) return ERROR_NONE;
-    Error error = flush_before_writes(file, options, detail);
-    bool is_relaxed = options->flush_ms > 0;
-    if (error || !(is_relaxed || file->was_relaxed)) return error;
-    error = flusher_make(file, options, detail);
+    Error error = flush_if_new(file, options, detail);
+    if (!error) error = flusher_make(file, options, detail);
     if (error) return error;
-    if (!is_relaxed) return end_relaxed(file, detail);
     Flusher *flusher = file->flusher;
     error = flush_once(flusher);
     if (error) return explain(flusher, error, detail);
@@ -188,6 +187,16 @@ Error flush_start(DataFile *file, const DataFileOptions *options, ErrorDetail *d
     error = thread_start(&flusher->thread, flusher_main, flusher, "flush the store", detail);
     flusher->has_thread = !error;
     return error;
+}
+
+void flush_on_flushed(DataFile *file, void (*flushed)(void *context, uint64_t position),
+                      void *context)
+{
+    Flusher *flusher = file->flusher;
+    pthread_mutex_lock(&flusher->flush_mutex);
+    flusher->flushed = flushed;
+    flusher->flushed_context = context;
+    pthread_mutex_unlock(&flusher->flush_mutex);
 }
 
 // Flushes everything, the newest meta page too. data.mdb is then complete by itself, and
@@ -220,6 +229,7 @@ static void flusher_free(DataFile *file)
 {
     Flusher *flusher = file->flusher;
     if (flusher->pin) mdb_txn_abort(flusher->pin);
+    if (flusher->spare) mdb_txn_abort(flusher->spare);
     flush_note_close(&flusher->notes);
     pthread_mutex_destroy(&flusher->flush_mutex);
     pthread_mutex_destroy(&flusher->mutex);
@@ -228,8 +238,8 @@ static void flusher_free(DataFile *file)
     file->flusher = NULL;
 }
 
-// Begins to read the newest state, and copies the meta page of that state.
-static Error pin_newest(Flusher *flusher, MDB_txn **out_pin, FlushNote *note)
+// Begins to read the newest state with the spare, and copies the meta page of that state.
+static Error pin_newest(Flusher *flusher, FlushNote *note)
 {
     MDB_env *env = flusher->file->lmdb;
     MDB_txn *writer;
@@ -240,19 +250,15 @@ static Error pin_newest(Flusher *flusher, MDB_txn **out_pin, FlushNote *note)
         mdb_txn_abort(writer);
         return fail_lost(flusher, &cause);
     }
-    code = mdb_txn_begin(env, NULL, MDB_RDONLY, out_pin);
-    if (code == MDB_READERS_FULL && reader_slots_clear_dead(flusher->file) > 0) {
-        code = mdb_txn_begin(env, NULL, MDB_RDONLY, out_pin);
-    }
+    code = mdb_txn_renew(flusher->spare);
     if (code == 0) {
-        note->txn_id = mdb_txn_id(*out_pin);
+        note->txn_id = mdb_txn_id(flusher->spare);
         code = meta_page_take(flusher->data_file, flusher->page_bytes, note);
         uint64_t bytes = atomic_exchange(&flusher->unflushed_bytes, 0);
         atomic_fetch_add(&flusher->flushing_bytes, bytes);
         atomic_store(&flusher->oldest_ns, 0);
     }
     mdb_txn_abort(writer);
-    if (code == MDB_READERS_FULL) return ERROR_UNAVAILABLE; // tried again at the next flush
     if (code == 0) return ERROR_NONE;
     return fail(flusher, code, "read", KV_FILE_DATA);
 }
@@ -300,26 +306,31 @@ static Error flush_once(Flusher *flusher)
     ErrorDetail cause;
     if (atomic_load(&flusher->has_failed)) return ERROR_IO;
     if (ownership_check_name(flusher->file, &cause)) return fail_lost(flusher, &cause);
-    MDB_txn *pin = NULL;
     FlushNote note = {.state = FLUSH_NOTE_FLUSHED,
+                      .is_relaxed = flusher->is_relaxed,
                       .is_set_back = atomic_load(&flusher->file->is_set_back)};
     int64_t oldest_ns = atomic_load(&flusher->oldest_ns);
-    Error error = pin_newest(flusher, &pin, &note);
+    uint64_t position = atomic_load(&flusher->committed_position);
+    Error error = pin_newest(flusher, &note);
     if (error) {
-        if (pin) mdb_txn_abort(pin);
+        mdb_txn_reset(flusher->spare);
         return error;
     }
     // This order is what everything rests on: the pages, then the note, then the pin before.
     error = flush_and_note(flusher, &note);
     if (error) { // the state before stays pinned, because it is the one on the disk
         atomic_store(&flusher->oldest_ns, oldest_ns);
-        mdb_txn_abort(pin);
+        mdb_txn_reset(flusher->spare);
         return error;
     }
     atomic_store(&flusher->flushing_bytes, 0);
-    if (flusher->pin) mdb_txn_abort(flusher->pin);
+    mdb_txn_reset(flusher->pin);
+    MDB_txn *pin = flusher->spare;
+    flusher->spare = flusher->pin;
     flusher->pin = pin;
+    atomic_store(&flusher->file->pin_txn, note.txn_id);
     atomic_store(&flusher->flushed_txn, note.txn_id);
+    if (flusher->flushed) flusher->flushed(flusher->flushed_context, position);
     return ERROR_NONE;
 }
 
@@ -367,8 +378,9 @@ static void wake(Flusher *flusher)
     pthread_mutex_unlock(&flusher->mutex);
 }
 
-void flush_committed(Flusher *flusher, uint64_t txn_id, uint64_t bytes)
+void flush_committed(Flusher *flusher, uint64_t txn_id, uint64_t bytes, uint64_t position)
 {
+    atomic_store(&flusher->committed_position, position);
     if (atomic_load_explicit(&flusher->oldest_ns, memory_order_relaxed) == 0) {
         atomic_store(&flusher->oldest_ns, clock_monotonic_ns());
     }
@@ -416,13 +428,12 @@ Error flush_admit(Flusher *flusher, ErrorDetail *detail)
 
 void flush_stats(DataFile *file, FlushStats *out)
 {
-    *out = (FlushStats){.is_relaxed = false};
+    *out = (FlushStats){.commits = 0};
     Flusher *flusher = file->flusher;
     if (!flusher) return;
     uint64_t flushed = atomic_load(&flusher->flushed_txn);
     uint64_t committed = atomic_load(&flusher->committed_txn);
     int64_t oldest_ns = atomic_load(&flusher->oldest_ns);
-    out->is_relaxed = true;
     out->commits = committed > flushed ? committed - flushed : 0;
     out->bytes = atomic_load(&flusher->unflushed_bytes) + atomic_load(&flusher->flushing_bytes);
     if (oldest_ns > 0 && out->commits > 0)

@@ -26,7 +26,8 @@ enum {
 typedef struct FlushNote { // as it is stored
     uint64_t magic;
     uint64_t sequence;
-    uint32_t state;
+    uint16_t state;
+    uint16_t is_relaxed;  // the newest of the log may be lost with the power
     uint32_t is_set_back; // the store was taken back to a flush, and has not dealt with it yet
     char boot_id[BOOT_ID_BYTES];
     uint64_t inode; // of data.mdb

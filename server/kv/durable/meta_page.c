@@ -108,6 +108,11 @@ int meta_page_put_back(int data_file, const FlushNote *note)
         memcpy(bytes + offsetof(LmdbMetaPage, header.page), &i, sizeof(i));
         if (!file_at_write(data_file, bytes, sizeof(bytes), i * note->page_bytes)) return errno;
     }
+    // A file that was emptied, because it was not finished, ends within the second page now.
+    struct stat status;
+    off_t end = (off_t)(LMDB_META_COUNT * note->page_bytes);
+    if (fstat(data_file, &status) != 0) return errno;
+    if (status.st_size < end && ftruncate(data_file, end) != 0) return errno;
     return fsync(data_file) != 0 ? errno : 0;
 }
 

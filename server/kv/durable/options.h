@@ -14,7 +14,7 @@
 
 // data.mdb and lock.mdb as LMDB has them open, with what makes their commits durable.
 typedef struct DataFile DataFile;
-typedef struct Flusher Flusher; // of a relaxed store: flush.c
+typedef struct Flusher Flusher; // of a file that is open for writing: flush.c
 
 typedef struct DataFileOptions {
     const char *directory; // must exist; the file is directory/data.mdb
@@ -22,9 +22,11 @@ typedef struct DataFileOptions {
     unsigned readers_max;  // 0: READERS_MAX
     bool no_sync;          // only for ephemeral stores: a crash of the host may corrupt the file
     bool read_only;        // directory/data.mdb must exist
-    // Not 0: a relaxed store. Commits are flushed in the background after this time; a power cut
-    // takes the store back to its last flush. 0: each commit is on the disk when it returns.
+    // Not 0: a relaxed store. Its log is flushed in the background after this time; a power cut
+    // may take what came later. 0: each commit is in the log on the disk when it returns.
     unsigned flush_ms;
+    unsigned flush_data_ms;     // until data.mdb is flushed; 0: FLUSH_DATA_MS. For tests
+    uint64_t log_segment_bytes; // of each segment of the log; 0: they grow. For tests
     bool is_beside;      // read_only, while another process has it open or will: locks are required
     bool owns_directory; // no other process has it open: what a power cut left may be put in order
     unsigned long

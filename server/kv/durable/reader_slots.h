@@ -5,6 +5,13 @@
 
 #include "kv/durable/options.h"
 
+// Returns how many slots a file has beside those that the options ask for: the flusher pins the
+// state before and the new one. An ephemeral file has no flusher.
+static inline unsigned reader_slots_of_pins(bool is_ephemeral)
+{
+    return is_ephemeral ? 0 : 2;
+}
+
 typedef struct ReaderSlots {
     unsigned count;      // in use
     uint64_t oldest_txn; // the oldest snapshot that is read; 0: there are no readers
@@ -14,5 +21,5 @@ typedef struct ReaderSlots {
 // Clears the slots of processes that have died. Returns how many there were.
 unsigned reader_slots_clear_dead(DataFile *file);
 
-// Reads which slots are in use.
+// Reads which slots are in use. The flusher's pin is left out.
 void reader_slots_survey(DataFile *file, ReaderSlots *out);

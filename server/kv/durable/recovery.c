@@ -35,8 +35,9 @@ static Error find_roots(int file, const char *directory, const FlushNote *note, 
 
 // Makes the note's state the state of data.mdb.
 static Error restore(const FlushNotes *notes, const FlushNote *note, bool may_write,
-                     ErrorDetail *detail, bool *out_is_set_back)
+                     ErrorDetail *detail, bool *out_is_put_back)
 {
+    *out_is_put_back = false;
     int file = file_at_open(notes->directory, KV_FILE_DATA, O_RDWR);
     if (file < 0 && errno == ENOENT) return ERROR_NONE; // it was removed since
     if (file < 0) return lmdb_fail(detail, errno, "open", notes->directory, KV_FILE_DATA);
@@ -50,12 +51,19 @@ static Error restore(const FlushNotes *notes, const FlushNote *note, bool may_wr
         // lock.mdb has the numbers of newer states. If the machine did not go down, readers of
         // other processes may have it open: they will notice the new lock.mdb, and open anew.
         error = lock_pair_remove_lock(notes->directory, detail);
-        *out_is_set_back = !error;
+        *out_is_put_back = !error;
         int code = error ? 0 : meta_page_put_back(file, note);
         if (code) error = lmdb_fail(detail, code, "write", notes->directory, KV_FILE_DATA);
     }
     close(file);
     return error;
+}
+
+// The same kernel still has every page that was written: only a process died.
+static bool is_of_this_boot(const FlushNotes *notes, const FlushNote *note)
+{
+    size_t size = sizeof(notes->boot_id);
+    return *notes->boot_id && memcmp(notes->boot_id, note->boot_id, size) == 0;
 }
 
 // Puts back the state of the newest note if another run of the kernel wrote it.
@@ -67,10 +75,12 @@ static Error put_in_order(FlushNotes *notes, bool may_write, ErrorDetail *detail
     if (error || !*out_found) return error;
     *out_is_set_back = note->is_set_back;
     if (note->state != FLUSH_NOTE_FLUSHED) return ERROR_NONE;
-    // The same kernel still has every page that was written: only a process died.
-    size_t size = sizeof(notes->boot_id);
-    if (*notes->boot_id && memcmp(notes->boot_id, note->boot_id, size) == 0) return ERROR_NONE;
-    return restore(notes, note, may_write, detail, out_is_set_back);
+    if (is_of_this_boot(notes, note)) return ERROR_NONE;
+    bool is_put_back;
+    error = restore(notes, note, may_write, detail, &is_put_back);
+    // What the log has of a relaxed store may end before what was acknowledged.
+    if (is_put_back && note->is_relaxed) *out_is_set_back = true;
+    return error;
 }
 
 static Error empty_unfinished(const char *directory, ErrorDetail *detail)
@@ -86,7 +96,7 @@ static Error empty_unfinished(const char *directory, ErrorDetail *detail)
 
 Error recovery_run(DataFile *file, const DataFileOptions *options, ErrorDetail *detail)
 {
-    if (options->no_sync) return ERROR_NONE;
+    if (options->no_sync && options->read_only) return ERROR_NONE;
     Error error = ERROR_NONE;
     if (!options->read_only && options->owns_directory) {
         error = empty_unfinished(options->directory, detail);
@@ -99,37 +109,29 @@ Error recovery_run(DataFile *file, const DataFileOptions *options, ErrorDetail *
     flush_note_boot_id(options->boot_id, notes.boot_id);
     error = put_in_order(&notes, options->owns_directory, detail, &found, &note, &is_set_back);
     atomic_store(&file->is_set_back, is_set_back);
-    file->was_relaxed = found && note.state == FLUSH_NOTE_FLUSHED;
+    // What is written without flushes must not be taken back to the flush before it.
+    if (!error && options->no_sync && found) {
+        FlushNote clean = {.state = FLUSH_NOTE_CLEAN, .is_set_back = is_set_back};
+        int code = flush_note_write(&notes, &clean);
+        if (code) error = lmdb_fail(detail, code, "write", options->directory, KV_FILE_FLUSHED);
+    }
     flush_note_close(&notes);
     return error;
 }
 
-static Error flush_data(const char *directory, ErrorDetail *detail)
-{
-    int file = file_at_open(directory, KV_FILE_DATA, O_RDWR);
-    if (file < 0 && errno == ENOENT) return ERROR_NONE;
-    int code = file < 0 || fdatasync(file) != 0 ? errno : 0;
-    if (file >= 0) close(file);
-    return code ? lmdb_fail(detail, code, "flush", directory, KV_FILE_DATA) : ERROR_NONE;
-}
-
-Error recovery_settle(const char *directory, const char *boot_id, ErrorDetail *detail)
+bool recovery_is_due(const char *directory, const char *boot_id)
 {
     FlushNotes notes;
     FlushNote note;
-    bool found, is_set_back;
-    Error error = flush_note_open(directory, /* create= */ false, detail, &notes);
-    if (error) return error;
-    if (notes.file < 0) return flush_data(directory, detail);
+    bool found = false;
+    if (flush_note_open(directory, /* create= */ false, NULL, &notes) || notes.file < 0) {
+        return false;
+    }
     flush_note_boot_id(boot_id, notes.boot_id);
-    error = put_in_order(&notes, /* may_write= */ true, detail, &found, &note, &is_set_back);
-    if (!error) error = flush_data(directory, detail);
-    FlushNote clean = {.state = FLUSH_NOTE_CLEAN, .is_set_back = is_set_back};
-    bool is_clean = error || !found || note.state != FLUSH_NOTE_FLUSHED;
-    int code = is_clean ? 0 : flush_note_write(&notes, &clean);
-    if (code) error = lmdb_fail(detail, code, "write", directory, KV_FILE_FLUSHED);
+    bool is_read = flush_note_read(&notes, &found, &note, NULL) == ERROR_NONE && found;
+    bool is_due = is_read && note.state == FLUSH_NOTE_FLUSHED && !is_of_this_boot(&notes, &note);
     flush_note_close(&notes);
-    return error;
+    return is_due;
 }
 
 bool recovery_is_set_back(const DataFile *file)

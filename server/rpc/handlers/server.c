@@ -208,7 +208,7 @@ Error handle_stats(Rpc *rpc, const StatsRequest *request, StatsResponse *respons
     response->queued_bytes = writer.queued_bytes;
     response->oldest_event_sequence = state.first_event_sequence;
     response->newest_event_sequence = state.last_event_sequence;
-    FlushStats flush;
+    KvFlushStats flush;
     store_flush_stats(rpc->txn->store, &flush);
     response->is_relaxed = flush.is_relaxed;
     response->unflushed_commits = flush.commits;
