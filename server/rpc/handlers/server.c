@@ -151,7 +151,7 @@ static Error append_tables(Rpc *rpc, const KvStats *stats, StatsResponse *respon
         TableStats *table = arena_new(&rpc->arena, TableStats);
         if (!table) return arena_error(&rpc->arena);
         tine__v1__table_stats__init(table);
-        table->name = (char *)(uintptr_t)store_table_name(i);
+        table->name = (char *)(uintptr_t)store_table_name((StoreTable)i);
         table->rows = stats->rows[i];
         response->tables[response->n_tables++] = table;
     }
