@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/process.h"
 #include "status.h"
 #include "wait.h"
@@ -73,11 +74,7 @@ int channel_nng_open(const char *url, TineStatus *status, Channel **out_channel)
     }
     nng->generation = process_generation();
     pthread_mutex_init(&nng->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&nng->call_ended, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&nng->call_ended);
     nng->channel =
         (Channel){.call = nng_channel_call, .close = nng_channel_close, .is_remote = true};
     *out_channel = &nng->channel;
@@ -106,14 +103,7 @@ static bool turn_take(NngChannel *nng, int64_t deadline_ns)
     pthread_mutex_lock(&nng->mutex);
     bool is_late = false;
     while (nng->in_flight == CHANNEL_IN_FLIGHT_MAX && !is_late) {
-        if (deadline_ns == INT64_MAX) {
-            pthread_cond_wait(&nng->call_ended, &nng->mutex);
-            continue;
-        }
-        struct timespec until = {.tv_sec = deadline_ns / 1000000000,
-                                 .tv_nsec = deadline_ns % 1000000000};
-        (void)pthread_cond_timedwait(&nng->call_ended, &nng->mutex, &until);
-        is_late = time_is_past(deadline_ns);
+        is_late = !condition_wait(&nng->call_ended, &nng->mutex, deadline_ns);
     }
     if (!is_late) nng->in_flight++;
     if (is_late) pthread_cond_signal(&nng->call_ended); // passes on a signal

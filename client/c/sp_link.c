@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/process.h"
 #include "os/random.h"
 #include "status.h"
@@ -26,15 +26,6 @@ enum {
 };
 
 static void connect_once(SpLink *link, int64_t deadline_ns);
-
-static void condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
 
 SpLink *sp_link_make(const char *path, SpLink *of_parent)
 {
@@ -88,9 +79,7 @@ void sp_link_leave_to_parent(SpLink *link)
 
 bool sp_link_wait(SpLink *link, pthread_cond_t *condition, int64_t until_ns)
 {
-    if (until_ns == INT64_MAX) return pthread_cond_wait(condition, &link->mutex) == 0;
-    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-    if (pthread_cond_timedwait(condition, &link->mutex, &until) != ETIMEDOUT) return true;
+    if (condition_wait(condition, &link->mutex, until_ns)) return true;
     pthread_cond_signal(condition); // passes on a signal that this caller may have taken
     return false;
 }

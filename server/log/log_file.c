@@ -17,10 +17,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/directory.h"
 #include "os/thread.h"
 #include "report/log.h"
@@ -34,7 +34,6 @@ typedef struct LogFile {
     int64_t flush_ns;
     uint64_t segment_bytes_min, segment_bytes_max;
     pthread_t keeper;
-    bool has_keeper;
 
     pthread_mutex_t make_mutex;
     pthread_mutex_t flush_mutex;
@@ -80,11 +79,7 @@ static LogFile *log_new(const LogFileOptions *options)
     pthread_mutex_init(&log->make_mutex, NULL);
     pthread_mutex_init(&log->flush_mutex, NULL);
     pthread_mutex_init(&log->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&log->wakes, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&log->wakes);
     return log;
 }
 
@@ -138,7 +133,6 @@ Error log_file_open(const LogFileOptions *options, LogPlace rows, const LogTaker
         log_free(log);
         return error;
     }
-    log->has_keeper = true;
     *out_log = &log->log;
     return ERROR_NONE;
 }
@@ -494,15 +488,12 @@ static void make_ready(LogFile *log)
     pthread_mutex_unlock(&log->mutex);
 }
 
-// Returns whether it is time for a flush. `mutex` must be held.
-static bool is_flush_due(const LogFile *log, struct timespec *out_until)
+// Returns when a flush is due. INT64_MAX: nothing waits for one.
+static int64_t flush_due_ns(const LogFile *log)
 {
     int64_t oldest_ns = atomic_load(&log->log.oldest_ns);
-    if (oldest_ns == 0 || atomic_load(&log->log.has_failed)) return false;
-    int64_t until_ns = oldest_ns + log->flush_ns;
-    *out_until =
-        (struct timespec){.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-    return clock_monotonic_ns() >= until_ns;
+    bool waits = oldest_ns > 0 && !atomic_load(&log->log.has_failed);
+    return waits ? oldest_ns + log->flush_ns : INT64_MAX;
 }
 
 static void *keep(void *context)
@@ -510,16 +501,12 @@ static void *keep(void *context)
     LogFile *log = context;
     pthread_mutex_lock(&log->mutex);
     while (!log->is_stopping) {
-        struct timespec until = {.tv_sec = 0};
-        bool flushes = is_flush_due(log, &until), readies = log->wants_ready;
+        int64_t due_ns = flush_due_ns(log);
+        bool flushes = clock_monotonic_ns() >= due_ns, readies = log->wants_ready;
         bool trims = log->wants_trim;
         log->wants_trim = false;
         if (!flushes && !readies && !trims) {
-            if (until.tv_sec > 0) {
-                pthread_cond_timedwait(&log->wakes, &log->mutex, &until);
-            } else {
-                pthread_cond_wait(&log->wakes, &log->mutex);
-            }
+            (void)condition_wait(&log->wakes, &log->mutex, due_ns);
             continue;
         }
         pthread_mutex_unlock(&log->mutex);

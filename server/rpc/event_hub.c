@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/limits.h"
+#include "os/condition.h"
 #include "wire/bus_message.h"
 
 struct EventQueue {
@@ -92,11 +92,7 @@ Error event_queue_open(EventHub *hub, size_t bytes_max, EventQueue **out)
     queue->hub = hub;
     queue->bytes_max = bytes_max ? bytes_max : EVENT_QUEUE_BYTES_MAX;
     queue->is_on = true;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&queue->wakes, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&queue->wakes);
     pthread_mutex_lock(&hub->mutex);
     queue->next = hub->queues;
     hub->queues = queue;
@@ -139,12 +135,10 @@ static bool queue_is_empty(const EventQueue *queue)
 bool event_queue_take(EventQueue *queue, int64_t until_ns, EventBatch *batch)
 {
     EventHub *hub = queue->hub;
-    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-    int failed = 0;
+    bool is_late = false;
     pthread_mutex_lock(&hub->mutex);
-    while (queue_is_empty(queue) && !queue->is_woken && !failed) {
-        failed = until_ns == INT64_MAX ? pthread_cond_wait(&queue->wakes, &hub->mutex)
-                                       : pthread_cond_timedwait(&queue->wakes, &hub->mutex, &until);
+    while (queue_is_empty(queue) && !queue->is_woken && !is_late) {
+        is_late = !condition_wait(&queue->wakes, &hub->mutex, until_ns);
     }
     Buffer emptied = batch->bytes;
     emptied.start = emptied.end = 0;

@@ -6,10 +6,10 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/limits.h"
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/thread.h"
 
 struct Waiting {
@@ -36,11 +36,7 @@ Error waiting_start(uint64_t last_event_sequence, void (*rerun)(Rpc *rpc, bool i
     waiting->last_event_sequence = last_event_sequence;
     waiting->parked_end = &waiting->parked;
     pthread_mutex_init(&waiting->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&waiting->wakes, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&waiting->wakes);
     Error error =
         thread_start(&waiting->thread, waiting_main, waiting, "rerun waiting calls", detail);
     if (error) {
@@ -118,16 +114,6 @@ static Rpc *take_due(Waiting *waiting, bool *out_is_last, int64_t *out_until_ns)
     return NULL;
 }
 
-static void sleep_until(Waiting *waiting, int64_t until_ns)
-{
-    if (until_ns == INT64_MAX) {
-        pthread_cond_wait(&waiting->wakes, &waiting->mutex);
-        return;
-    }
-    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-    (void)pthread_cond_timedwait(&waiting->wakes, &waiting->mutex, &until);
-}
-
 static void *waiting_main(void *context)
 {
     Waiting *waiting = context;
@@ -143,7 +129,7 @@ static void *waiting_main(void *context)
         } else if (waiting->is_stopping) {
             break;
         } else {
-            sleep_until(waiting, until_ns);
+            (void)condition_wait(&waiting->wakes, &waiting->mutex, until_ns);
         }
     }
     pthread_mutex_unlock(&waiting->mutex);

@@ -15,10 +15,10 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/limits.h"
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/thread.h"
 #include "report/activity.h"
 #include "report/log.h"
@@ -64,11 +64,6 @@ static void *writer_main(void *context);
 static void run_batch(Writer *writer, Batch *batch);
 static void finish_batch(Writer *writer, Batch *batch);
 
-static struct timespec timespec_of(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-}
-
 Error writer_start(Store *store, const WriterHooks *hooks, ErrorDetail *detail, Writer **out)
 {
     Writer *writer = calloc(1, sizeof(Writer));
@@ -76,11 +71,7 @@ Error writer_start(Store *store, const WriterHooks *hooks, ErrorDetail *detail, 
     writer->store = store;
     writer->hooks = *hooks;
     pthread_mutex_init(&writer->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&writer->wakes, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&writer->wakes);
     Error error = thread_start(&writer->thread, writer_main, writer, "write", detail);
     if (error) {
         free(writer);
@@ -211,11 +202,9 @@ void writer_stats(Writer *writer, WriterStats *out)
 static void gather_company(Writer *writer)
 {
     if (writer->gather_count <= 1) return;
-    struct timespec until = timespec_of(clock_monotonic_ns() + writer->last_batch_ns / 4);
-    int failed = 0;
-    while (!failed && !writer->is_stopping &&
-           writer->stats.queued_requests < writer->gather_count) {
-        failed = pthread_cond_timedwait(&writer->wakes, &writer->mutex, &until);
+    int64_t until_ns = clock_monotonic_ns() + writer->last_batch_ns / 4;
+    while (!writer->is_stopping && writer->stats.queued_requests < writer->gather_count) {
+        if (!condition_wait(&writer->wakes, &writer->mutex, until_ns)) return;
     }
 }
 

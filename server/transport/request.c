@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "os/condition.h"
 #include "os/timer.h"
 #include "report/log.h"
 #include "rpc/dispatch.h"
@@ -52,11 +52,7 @@ Error requests_open(Engine *engine, ErrorDetail *detail, Requests **out)
     requests->engine = engine;
     requests->timer = -1;
     pthread_mutex_init(&requests->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&requests->drained, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&requests->drained);
     Error error = timer_open("watch replies", detail, &requests->timer);
     if (!error) error = accounts_open(&requests->accounts);
     if (error) {
@@ -389,11 +385,10 @@ void requests_refuse(Requests *requests)
 
 bool requests_drain(Requests *requests, int64_t until_ns)
 {
-    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-    int failed = 0;
+    bool is_late = false;
     pthread_mutex_lock(&requests->mutex);
-    while (requests->accepted_count > 0 && !failed) {
-        failed = pthread_cond_timedwait(&requests->drained, &requests->mutex, &until);
+    while (requests->accepted_count > 0 && !is_late) {
+        is_late = !condition_wait(&requests->drained, &requests->mutex, until_ns);
     }
     bool is_drained = requests->accepted_count == 0;
     pthread_mutex_unlock(&requests->mutex);

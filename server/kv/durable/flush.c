@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/limits.h"
@@ -24,6 +23,7 @@
 #include "kv/durable/ownership.h"
 #include "kv/durable/reader_slots.h"
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/directory.h"
 #include "os/thread.h"
 #include "report/log.h"
@@ -121,11 +121,7 @@ static Flusher *flusher_new(DataFile *file, const DataFileOptions *options)
     flusher->notes.file = -1;
     pthread_mutex_init(&flusher->flush_mutex, NULL);
     pthread_mutex_init(&flusher->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&flusher->wakes, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&flusher->wakes);
     return flusher;
 }
 
@@ -461,12 +457,11 @@ static void wait_for_many(Flusher *flusher, int64_t begun_ns)
 {
     int64_t oldest_ns = atomic_load(&flusher->oldest_ns);
     int64_t until_ns = (oldest_ns > begun_ns ? oldest_ns : begun_ns) + flusher->interval_ns;
-    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
-    int failed = 0;
-    while (!failed && !flusher->is_stopping) {
+    bool is_late = false;
+    while (!is_late && !flusher->is_stopping) {
         atomic_store(&flusher->waits_for, WAITS_FOR_MANY);
         if (atomic_load(&flusher->unflushed_bytes) >= UNFLUSHED_BYTES_BEGIN) return;
-        failed = pthread_cond_timedwait(&flusher->wakes, &flusher->mutex, &until);
+        is_late = !condition_wait(&flusher->wakes, &flusher->mutex, until_ns);
     }
 }
 
