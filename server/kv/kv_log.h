@@ -17,9 +17,6 @@ typedef struct KvLogSeal {
 // as log_file_open and kv_commit.
 MUST_USE Error kv_log_open(Kv *kv, const DataFileOptions *options, ErrorDetail *detail);
 
-// Removes the log of the store in this directory. The rows must be complete without it.
-void kv_log_remove(const char *directory);
-
 // Flushes and closes the log, if there is one. Nobody may flush data.mdb any more.
 void kv_log_close(Kv *kv);
 

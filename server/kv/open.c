@@ -66,11 +66,6 @@ Error kv_settle(const KvOptions *options, ErrorDetail *detail)
     return error;
 }
 
-void kv_remove_log(const char *directory)
-{
-    kv_log_remove(directory);
-}
-
 DataFile *kv_file(const Kv *kv)
 {
     return kv->file;

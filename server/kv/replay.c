@@ -11,6 +11,7 @@
 #include "kv/durable/flush.h"
 #include "kv/kv_log.h"
 #include "log/log_file.h"
+#include "os/directory.h"
 #include "os/random.h"
 #include "report/log.h"
 
@@ -18,9 +19,8 @@ enum { REPLAY_BYTES_MAX = 4 * 1024 * 1024 }; // of records in one transaction
 
 typedef struct Replay {
     Kv *kv;
-    KvTxn *txn; // NULL: none is open
-    uint64_t bytes;
-    uint64_t record_count;
+    KvTxn *txn;     // NULL: none is open
+    uint64_t bytes; // of its records
 } Replay;
 
 static Error refuse_row(const LogRecord *record, const LogRow *row, ErrorDetail *detail)
@@ -84,7 +84,6 @@ static Error apply(void *context, const LogRecord *record, ErrorDetail *detail)
     replay->kv->place = log_record_place(record);
     replay->kv->log_key = record->key;
     replay->bytes += record->body.size;
-    replay->record_count++;
     return error;
 }
 
@@ -130,11 +129,11 @@ static void on_flushed(void *context, uint64_t position)
 }
 
 // The rows are complete now. Once they are flushed, the records of earlier runs are not needed.
-static Error settle(Kv *kv, const Replay *replay, LogPlace end, ErrorDetail *detail)
+static Error settle(Kv *kv, const LogFound *found, ErrorDetail *detail)
 {
-    bool is_moved = kv->place.position != end.position;
-    Error error = is_moved ? move_to_end(kv, end, detail) : ERROR_NONE;
-    bool is_changed = is_moved || replay->record_count > 0;
+    bool is_moved = kv->place.position != found->end.position;
+    Error error = is_moved ? move_to_end(kv, found->end, detail) : ERROR_NONE;
+    bool is_changed = is_moved || found->record_count > 0;
     if (!error && is_changed) error = flush_commits(kv->file, detail);
     return error;
 }
@@ -144,10 +143,10 @@ static bool path_of(const char *directory, char out[PATH_BYTES_MAX])
     return snprintf(out, PATH_BYTES_MAX, "%s/" KV_DIRECTORY_LOG, directory) < PATH_BYTES_MAX;
 }
 
-void kv_log_remove(const char *directory)
+void kv_remove_log(const char *directory)
 {
     char path[PATH_BYTES_MAX];
-    if (path_of(directory, path)) log_file_remove(path);
+    if (path_of(directory, path)) directory_remove(path);
 }
 
 // Opens the log, and applies what it has behind the rows.
@@ -169,7 +168,7 @@ static Error replay(Kv *kv, const DataFileOptions *options, ErrorDetail *detail,
     Error error = log_file_open(&log_options, kv->place, &taker, detail, out_found, out_log);
     if (!error) error = commit(&replay);
     kv_abort(&replay.txn);
-    return error ? error : settle(kv, &replay, out_found->end, detail);
+    return error ? error : settle(kv, out_found, detail);
 }
 
 Error kv_log_open(Kv *kv, const DataFileOptions *options, ErrorDetail *detail)
@@ -184,7 +183,7 @@ Error kv_log_open(Kv *kv, const DataFileOptions *options, ErrorDetail *detail)
     kv->seam = seam;
     if (error || options->no_sync) {
         if (log) log->ops->close(log);
-        if (!error) kv_log_remove(options->directory);
+        if (!error) kv_remove_log(options->directory);
         return error;
     }
     if (found.record_count > 0 || found.is_cut) {

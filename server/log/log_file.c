@@ -137,11 +137,6 @@ Error log_file_open(const LogFileOptions *options, LogPlace rows, const LogTaker
     return ERROR_NONE;
 }
 
-void log_file_remove(const char *directory)
-{
-    directory_remove(directory);
-}
-
 // Logs a failure and notes it for good, unless there was one before. `flush_mutex` must be held.
 static Error fail(LogFile *log, int code, const char *what, uint64_t number)
 {

@@ -20,6 +20,3 @@ typedef struct LogFileOptions {
 // `*out_log` with its ops. Errors as log_scan; ERROR_OUT_OF_MEMORY also: no thread.
 MUST_USE Error log_file_open(const LogFileOptions *options, LogPlace rows, const LogTaker *taker,
                              ErrorDetail *detail, LogFound *out_found, Log **out_log);
-
-// Removes a log that is not open. A missing one is ignored.
-void log_file_remove(const char *directory);

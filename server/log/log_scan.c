@@ -18,7 +18,7 @@ typedef struct Scan {
     LogPlace rows;
     uint64_t key; // of the first record that follows, if the rows do not say; 0: none has followed
     LogPlace end;
-    const LogTaker *taker; // NULL: the first pass
+    const LogTaker *taker; // NULL: the first pass, which only looks
     uint64_t record_count, bytes;
     // Of the first pass:
     uint64_t end_number, end_byte; // the segment and the byte behind the last record

@@ -26,7 +26,8 @@ typedef struct LogScanOptions {
     uint64_t key;  // of the log's records; 0: not known, because the rows have none of them
 } LogScanOptions;
 
-// Reads the records behind `rows`, and gives them to `taker`. `taker` NULL: only looks.
+// Reads the records behind `rows`, and gives them to `taker`.
+//
 // Nothing is given unless the log is whole: ERROR_CORRUPT if a record is damaged or missing that
 // was on the disk, with the segment and the byte in `detail`. A bad record that may never have been
 // on the disk is the end of the log. ERROR_IO, ERROR_OUT_OF_MEMORY; and what `taker` returns.

@@ -57,9 +57,11 @@ void log_record_seal(LogRecord *record, uint8_t out_header[LOG_HEADER_BYTES])
 bool log_record_read(Slice bytes, LogRecord *out)
 {
     StoredHeader header;
-    if (bytes.size < sizeof(header)) return false;
+    // First of all, because a scan asks at each place where a record can begin.
+    if (bytes.size < sizeof(header) || memcmp(bytes.bytes, &MAGIC, sizeof(MAGIC)) != 0)
+        return false;
     memcpy(&header, bytes.bytes, sizeof(header));
-    if (header.magic != MAGIC || header.format != FORMAT || header.position == 0) return false;
+    if (header.format != FORMAT || header.position == 0) return false;
     if (header.body_bytes > bytes.size - sizeof(header)) return false;
     Slice body = slice(bytes.bytes + sizeof(header), header.body_bytes);
     Hash chain = chain_of(&header, body);

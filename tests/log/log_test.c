@@ -11,6 +11,7 @@
 
 #include "harness.h"
 #include "log/log_file.h"
+#include "os/directory.h"
 #include "os/random.h"
 
 enum { TAKEN_MAX = 4096, KEY = 77 };
@@ -340,7 +341,7 @@ TEST(another_stores_log_is_told)
     Fixture broken;
     CHECK_EQ(open_log(&broken, other), ERROR_CORRUPT);
     CHECK(strstr(broken.detail.text, "is not that of the rows beside it"));
-    log_file_remove(log_directory());
+    directory_remove(log_directory());
     log = opened(other);
     append(log, 10);
     close_log(log);

@@ -422,20 +422,6 @@ Error flush_admit(Flusher *flusher, ErrorDetail *detail)
     return explain(flusher, error, detail);
 }
 
-void flush_stats(DataFile *file, FlushStats *out)
-{
-    *out = (FlushStats){.commits = 0};
-    Flusher *flusher = file->flusher;
-    if (!flusher) return;
-    uint64_t flushed = atomic_load(&flusher->flushed_txn);
-    uint64_t committed = atomic_load(&flusher->committed_txn);
-    int64_t oldest_ns = atomic_load(&flusher->oldest_ns);
-    out->commits = committed > flushed ? committed - flushed : 0;
-    out->bytes = atomic_load(&flusher->unflushed_bytes) + atomic_load(&flusher->flushing_bytes);
-    if (oldest_ns > 0 && out->commits > 0)
-        out->oldest_ms = (clock_monotonic_ns() - oldest_ns) / 1000000;
-}
-
 static bool is_behind(Flusher *flusher)
 {
     return atomic_load(&flusher->committed_txn) > atomic_load(&flusher->flushed_txn);

@@ -57,14 +57,6 @@ void flush_tell_failure(const DataFile *file, ErrorDetail *detail);
 // Returns whether so much is not flushed that the next write transaction may have to wait.
 bool flush_is_behind(const DataFile *file);
 
-typedef struct FlushStats {
-    uint64_t commits;  // that are not flushed to data.mdb yet
-    uint64_t bytes;    // of their pages, about
-    int64_t oldest_ms; // how long ago the oldest of them was
-} FlushStats;
-
-void flush_stats(DataFile *file, FlushStats *out);
-
 // The rest is for write transactions of a file that has a flusher.
 
 // Notes a commit of about `bytes` bytes, which is the log's record `position`. Wakes the flusher if
