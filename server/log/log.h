@@ -1,7 +1,7 @@
 // The log: makes a batch durable by appending one record.
 //
-// This is the seam between those who write records (server/kv) and the places that keep them:
-// log_file.h keeps them in files of the store's directory. One thread at a time may append; any
+// This is the seam between server/kv, which writes records, and what keeps them: log_file.h keeps
+// them in files of the store's directory. One thread at a time may append; any
 // thread may call the rest.
 
 #pragma once

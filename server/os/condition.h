@@ -1,4 +1,4 @@
-// Condition variables whose waits end at a time of clock_monotonic_ns, which nobody sets.
+// Condition variables with waits that end at a time of the monotonic clock (clock_monotonic_ns).
 
 #pragma once
 

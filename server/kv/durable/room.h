@@ -1,7 +1,7 @@
 // Room on the disk for the pages of a commit.
 //
-// A commit that the log has must not fail for a full disk. So the blocks that its pages may need
-// are allocated before the log gets it.
+// Once the log has a record, its commit must not fail because the disk is full. So the blocks that
+// the commit's pages may need are allocated first.
 
 #pragma once
 
@@ -9,6 +9,6 @@
 #include "report/error_detail.h"
 
 // Allocates blocks for `bytes` more bytes of pages than data.mdb has in use. The caller has a write
-// transaction open. ERROR_STORE_FULL: neither the disk, or the map, nor free pages of the file have
-// room. ERROR_IO.
+// transaction open. ERROR_STORE_FULL: the disk or the map has no room, and the file has too few
+// free pages. ERROR_IO.
 MUST_USE Error room_reserve(DataFile *file, uint64_t bytes, ErrorDetail *detail);
