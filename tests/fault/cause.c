@@ -45,10 +45,8 @@ Error cause_call(Cause *scene, Slice bytes)
     return error;
 }
 
-Slice cause_append_request(Cause *scene, bool is_sync)
+Slice cause_append_text_request(Cause *scene, char *text, bool is_sync)
 {
-    static char text[TEXT_BYTES];
-    memset(text, 'x', sizeof(text) - 1);
     AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
     NewMessage message = NEW_MESSAGE__INIT;
     message.role = ROLE_USER;
@@ -57,6 +55,13 @@ Slice cause_append_request(Cause *scene, bool is_sync)
     request.message = &message;
     return is_sync ? engine_request_synced(METHOD_APPEND_MESSAGE, &request)
                    : engine_request(METHOD_APPEND_MESSAGE, &request, NULL, 0);
+}
+
+Slice cause_append_request(Cause *scene, bool is_sync)
+{
+    static char text[TEXT_BYTES];
+    memset(text, 'x', sizeof(text) - 1);
+    return cause_append_text_request(scene, text, is_sync);
 }
 
 Error cause_append(Cause *scene)

@@ -19,6 +19,7 @@ void cause_open(Cause *scene, unsigned flush_ms);
 Error cause_call(Cause *scene, Slice bytes);
 
 Slice cause_append_request(Cause *scene, bool is_sync);
+Slice cause_append_text_request(Cause *scene, char *text, bool is_sync);
 Error cause_append(Cause *scene);
 Slice cause_get_session_request(Cause *scene);
 Error cause_get_session(Cause *scene);

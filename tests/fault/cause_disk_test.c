@@ -58,13 +58,7 @@ static Error append_large(Cause *scene)
 {
     static char text[(1 << 20) + 1];
     memset(text, 'x', sizeof(text) - 1);
-    AppendMessageRequest request = APPEND_MESSAGE_REQUEST__INIT;
-    NewMessage message = NEW_MESSAGE__INIT;
-    message.role = ROLE_USER;
-    message.text = text;
-    request.session_id = scene->session;
-    request.message = &message;
-    return cause_call(scene, engine_request(METHOD_APPEND_MESSAGE, &request, NULL, 0));
+    return cause_call(scene, cause_append_text_request(scene, text, /* is_sync= */ false));
 }
 
 TEST(a_disk_without_room_for_the_log_is_told)

@@ -35,11 +35,7 @@ static void damage_page(long page, long at, size_t size)
 TEST(damaged_pages_are_found_before_they_are_used)
 {
     Fixture f = fixture_open();
-    for (int i = 0; i < 300; i++) {
-        char key[16];
-        snprintf(key, sizeof key, "%d", i);
-        store_ok(f.kv, key, "some text that fills pages");
-    }
+    fill_pages(f.kv);
     fixture_close(&f);
     KvOptions options = fixture_options();
     ErrorDetail detail = {""};

@@ -79,6 +79,15 @@ void store_ok(Kv *kv, const char *key, const char *value)
     CHECK_EQ(kv_commit(&txn), ERROR_NONE);
 }
 
+void fill_pages(Kv *kv)
+{
+    for (int i = 0; i < 300; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", i);
+        store_ok(kv, key, "some text that fills pages");
+    }
+}
+
 const char *text_of(Slice bytes)
 {
     static char text[512];

@@ -27,6 +27,7 @@ KvTxn *begin_ok(Kv *kv, bool is_write);
 KvCursor *cursor_ok(KvTxn *txn, KvTable table);
 void put_ok(KvTxn *txn, const char *key, const char *value);
 void store_ok(Kv *kv, const char *key, const char *value); // one transaction in LETTERS
+void fill_pages(Kv *kv);                                   // with rows of LETTERS
 Kv *open_ok(const KvOptions *options);
 Error open_error(const KvOptions *options, ErrorDetail *detail); // … which must be one
 

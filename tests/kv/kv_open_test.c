@@ -183,11 +183,7 @@ TEST(garbage_is_corrupt)
 TEST(file_cut_short_is_corrupt_and_no_crash)
 {
     Fixture f = fixture_open();
-    for (int i = 0; i < 300; i++) {
-        char key[16];
-        snprintf(key, sizeof key, "%d", i);
-        store_ok(f.kv, key, "some text that fills pages");
-    }
+    fill_pages(f.kv);
     fixture_close(&f);
     CHECK_EQ(truncate(file_path("data.mdb"), 2 * 4096), 0);
     KvOptions options = fixture_options();
